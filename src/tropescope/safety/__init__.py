@@ -1,0 +1,1 @@
+"""Bounds on what comes from outside: images, paths, checkpoints, secrets."""
