@@ -1,0 +1,188 @@
+"""Running a study: each stage reads the tables of earlier ones and writes its own.
+
+The same call starts a run, continues an interrupted one, and does nothing on a finished one.
+"""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tropescope import __version__
+from tropescope.audit.judging import Judgement, open_judge
+from tropescope.audit.run_view import Run
+from tropescope.audit.seal import write_seal
+from tropescope.audit.source import StudySource, study_source
+from tropescope.audit.truth import with_truth
+from tropescope.engine.progress import NoProgress, Progress
+from tropescope.errors import Corruption, MeasureError
+from tropescope.findings.estimating import estimates_of
+from tropescope.findings.results import Results, read_results
+from tropescope.generation.plan import Plan, plan_images
+from tropescope.generation.table import write_images_table
+from tropescope.generation.worker import committed, generate_images, pending, require_prompts
+from tropescope.models.entry import OpenContext, open_model
+from tropescope.models.fingerprints import FileFingerprints
+from tropescope.models.protocol import TextToImage
+from tropescope.prompts.rendering import prompts_of
+from tropescope.report import write_report
+from tropescope.store.atomic import write_if_changed
+from tropescope.store.canonical import digest
+from tropescope.store.folder import RunFolder
+from tropescope.store.lock import folder_lock
+from tropescope.study import Study
+
+
+def default_folder(source: StudySource, limit: int | None) -> Path:
+    return Path("runs") / (source.name if limit is None else f"{source.name}-limit{limit}")
+
+
+def run(
+    study: str | Path | Study,
+    *,
+    out: str | Path | None = None,
+    limit: int | None = None,
+    offline: bool = False,
+    device: str = "auto",
+    progress: Progress | None = None,
+) -> Run:
+    """Run a study into a folder and return the finished run.
+
+    `study` is a file, the name of a ready study, or a `Study`. `limit` makes a small trial with
+    about that many images per model, in a folder of its own unless `out` says otherwise.
+    """
+    source = study_source(study)
+    root = Path(out) if out is not None else default_folder(source, limit)
+    folder = RunFolder(root)
+    with folder_lock(root):
+        folder.create()
+        write_if_changed(folder.study, source.text.encode())
+        fingerprints = FileFingerprints(folder.fingerprints)
+        context = OpenContext(fingerprints, source.folder, offline=offline, device=device)
+        _run_stages(source.study, folder, context, limit=limit, progress=progress or NoProgress())
+        fingerprints.save()
+        write_seal(folder)
+    return Run(folder)
+
+
+def open_models(study: Study, context: OpenContext) -> dict[str, TextToImage]:
+    return {name: open_model(entry, context) for name, entry in study.models.items()}
+
+
+def plan_study(study: Study, models: Mapping[str, TextToImage], limit: int | None = None) -> Plan:
+    return plan_images(
+        models,
+        prompts_of(study),
+        images_per_prompt=study.images_per_prompt,
+        seed=study.seed,
+        limit=limit,
+    )
+
+
+def _run_stages(
+    study: Study, folder: RunFolder, context: OpenContext, *, limit: int | None, progress: Progress
+) -> None:
+    models = open_models(study, context)
+    judge = open_judge(study, context)
+    plan = plan_study(study, models, limit)
+    todo = set(pending(plan, committed(folder)))
+    if todo:
+        _check_before_images(plan, models, todo, progress)
+        judge.check(study)
+        _generate(study, plan, models, folder, progress)
+    if not plan.images:
+        raise MeasureError(
+            "the study asks for no image",
+            fix="check that the folder's metadata holds images for the study's prompts",
+        )
+    images = write_images_table(plan, committed(folder), folder)
+    judgement = judge.judge(study, folder, images, progress)
+    if judgement.facts:
+        folder.update_manifest(judge=judgement.facts)
+    _write_results(study, plan, models, judgement, folder)
+
+
+def _check_before_images(
+    plan: Plan, models: Mapping[str, TextToImage], todo: set[str], progress: Progress
+) -> None:
+    """Everything that can be known to be wrong is refused before the first image."""
+    open_work = {
+        name: model
+        for name, model in models.items()
+        if any(image.key in todo for image in plan.of_model(name))
+    }
+    for warning in require_prompts(open_work, plan):
+        progress.note(f"warning: {warning}")
+
+
+def _generate(
+    study: Study,
+    plan: Plan,
+    models: Mapping[str, TextToImage],
+    folder: RunFolder,
+    progress: Progress,
+) -> None:
+    started = time.time()
+    facts: dict[str, Any] = {
+        "tropescope": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "started": round(started, 3),
+    }
+    folder.update_manifest(**facts)
+    report = generate_images(
+        plan,
+        models,
+        batch_sizes={name: entry.batch_size for name, entry in study.models.items()},
+        folder=folder,
+        progress=progress,
+    )
+    if report.halvings:
+        progress.note(f"memory ran out {report.halvings} times; batches were made smaller")
+    folder.update_manifest(
+        models={name: model.facts() for name, model in models.items()},
+        batch_halvings=report.halvings,
+        generation_seconds=round(time.time() - started, 3),
+    )
+
+
+def _write_results(
+    study: Study,
+    plan: Plan,
+    models: Mapping[str, TextToImage],
+    judgement: Judgement,
+    folder: RunFolder,
+) -> None:
+    inputs = digest(
+        {
+            "tropescope": __version__,
+            "presence": judgement.fingerprint,
+            "plan": plan.fingerprint(),
+            "study": study.model_dump(mode="json", exclude={"models"}),
+        }
+    )
+    if folder.report.exists() and _current_results(folder) == inputs:
+        return
+    sets, rows = estimates_of(study, folder, logit_scale=judgement.logit_scale)
+    results = Results(
+        tropescope=__version__,
+        inputs=inputs,
+        study=study.study,
+        models={name: model.identity() for name, model in models.items()},
+        judge=judgement.judge,
+        logit_scale=judgement.logit_scale,
+        item_sets=sets,
+        estimates=tuple(with_truth(rows, models, plan)),
+    )
+    write_if_changed(folder.results, results.to_json())
+    write_report(folder, results, study, facts={})
+
+
+def _current_results(folder: RunFolder) -> str | None:
+    try:
+        return read_results(folder.results).inputs
+    except Corruption:
+        return None

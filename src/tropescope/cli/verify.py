@@ -1,0 +1,35 @@
+"""`tropescope verify`."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from tropescope.cli.options import Json, RunArgument
+
+
+def verify(run: RunArgument, json: Json = False) -> None:
+    """Recompute every hash of a run and say what was changed, added or lost.
+
+    Exits with 5 when anything does not match.
+
+    Example:
+
+        tropescope verify runs/my_study
+    """
+    from tropescope.audit import open_run
+    from tropescope.audit.seal import verify as verify_folder
+    from tropescope.cli.output import print_json
+    from tropescope.engine.progress import TerminalProgress
+
+    problems = verify_folder(open_run(run).folder, TerminalProgress())
+    if json:
+        print_json([{"artefact": p.artefact, "problem": p.message} for p in problems])
+    else:
+        for problem in problems:
+            sys.stdout.write(f"{problem.artefact}: {problem.message}\n")
+        if not problems:
+            sys.stdout.write("everything matches its hash\n")
+    if problems:
+        raise typer.Exit(5)

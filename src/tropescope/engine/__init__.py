@@ -1,0 +1,1 @@
+"""Running stages: progress, memory limits, commits. Knows nothing of what a stage computes."""

@@ -1,0 +1,1 @@
+"""From images to tables: what an image shows, according to a judge."""

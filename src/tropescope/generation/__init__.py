@@ -1,0 +1,1 @@
+"""From prompts to images, each with an outcome."""

@@ -1,0 +1,1 @@
+"""Adapters to the models of the outside world, behind small protocols."""

@@ -1,0 +1,76 @@
+"""Devices, number formats and memory errors of torch, in one place."""
+
+from __future__ import annotations
+
+import importlib
+from functools import cache
+from typing import Any
+
+from tropescope.errors import MissingDependency, ModelError
+
+
+def import_torch() -> Any:
+    try:
+        import torch
+    except ImportError:
+        raise MissingDependency("torch", extra="models") from None
+    return torch
+
+
+@cache
+def quiet_libraries() -> None:
+    """Keep the libraries' own bars and advice off the user's terminal; errors still come."""
+    for name in ("transformers", "diffusers"):
+        try:
+            logging = importlib.import_module(f"{name}.utils.logging")
+        except ImportError:
+            continue
+        logging.set_verbosity_error()
+        logging.disable_progress_bar()
+
+
+def pick_device(wanted: str) -> str:
+    """'auto' is CUDA where there is one, else the CPU."""
+    torch = import_torch()
+    if wanted == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if wanted.startswith("cuda") and not torch.cuda.is_available():
+        raise ModelError("no CUDA device is available", fix="use --device cpu")
+    return wanted
+
+
+def torch_dtype(name: str, device: str) -> Any:
+    torch = import_torch()
+    if name == "float16" and device == "cpu":
+        raise ModelError(
+            "float16 cannot be used on the CPU", fix="set `dtype: float32` in the study"
+        )
+    return getattr(torch, name)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    torch = import_torch()
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    text = str(error).lower()
+    return isinstance(error, RuntimeError) and (
+        "out of memory" in text or "can't allocate memory" in text
+    )
+
+
+def machine_facts(device: str) -> dict[str, Any]:
+    torch = import_torch()
+    facts: dict[str, Any] = {
+        "torch": torch.__version__,
+        "device": device,
+        "threads": torch.get_num_threads(),
+        "attention_backends": {
+            "flash": torch.backends.cuda.flash_sdp_enabled(),
+            "memory_efficient": torch.backends.cuda.mem_efficient_sdp_enabled(),
+            "math": torch.backends.cuda.math_sdp_enabled(),
+        },
+    }
+    if device.startswith("cuda"):
+        facts["device_name"] = torch.cuda.get_device_name(device)
+        facts["tf32"] = torch.backends.cuda.matmul.allow_tf32
+    return facts

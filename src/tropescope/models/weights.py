@@ -1,0 +1,132 @@
+"""Where weights lie and which exactly they are: hub ids to commits, folders to content hashes.
+
+Only safetensors are loaded and no code from a repository is run. Nothing is downloaded offline.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tropescope.errors import MissingDependency, ModelError, OfflineError
+from tropescope.models.entry import OpenContext
+
+_COMMIT = re.compile(r"[0-9a-f]{40}\Z")
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[\w.-]+)?\Z")
+_PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """A model named in a study: a local folder, or a hub id at a commit."""
+
+    id: str
+    folder: Path | None
+    commit: str
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """What decides the weights: for a folder its content alone, wherever it lies."""
+        return {"content": self.commit} if self.folder else {"id": self.id, "commit": self.commit}
+
+
+def locate(model_id: str, revision: str | None, context: OpenContext) -> Weights:
+    """Find a local folder (relative to the study's), else take the id as one of the model hub."""
+    folder = Path(os.path.expanduser(model_id))
+    if not folder.is_absolute():
+        folder = context.folder / folder
+    if folder.is_dir():
+        refuse_pickles(folder)
+        return Weights(model_id, folder, context.fingerprints.of_folder(folder))
+    if not _HUB_ID.match(model_id):
+        raise ModelError(
+            f"there is no folder '{model_id}', and it is not a model id of the form owner/name",
+            fix="give the path of a folder (relative to the study file) or a hub id",
+        )
+    return Weights(model_id, None, _commit_of(model_id, revision or "main", context))
+
+
+def hub() -> Any:
+    try:
+        import huggingface_hub
+    except ImportError:
+        raise MissingDependency("huggingface_hub", extra="models") from None
+    return huggingface_hub
+
+
+def _commit_of(model_id: str, revision: str, context: OpenContext) -> str:
+    """The commit a branch or tag stands for: from the local cache offline, else from the hub."""
+    if _COMMIT.match(revision):
+        return revision
+    library = hub()
+    if context.offline:
+        cache = Path(library.constants.HF_HUB_CACHE)
+        reference = cache / f"models--{model_id.replace('/', '--')}" / "refs" / revision
+        if reference.is_file():
+            return reference.read_text("ascii").strip()
+        raise OfflineError(
+            f"'{model_id}' ({revision}) is not on this machine and the run is offline",
+            fix="run once without --offline to download it, or give a local folder",
+        )
+    try:
+        return str(library.HfApi().model_info(model_id, revision=revision).sha)
+    except Exception as error:
+        raise explain_hub_error(model_id, error) from error
+
+
+def explain_hub_error(model_id: str, error: Exception) -> ModelError:
+    """The hub's refusals in words that say what to do."""
+    errors = hub().errors
+    if isinstance(error, errors.GatedRepoError):
+        return ModelError(
+            f"'{model_id}' is gated: its owner asks you to accept a licence first",
+            fix="accept it on the model's page, then set HF_TOKEN or run `hf auth login`",
+        )
+    if isinstance(error, errors.RepositoryNotFoundError):
+        return ModelError(
+            f"there is no model '{model_id}' on the hub, or it is private",
+            fix="check the spelling; for a private model set HF_TOKEN",
+        )
+    if isinstance(error, errors.RevisionNotFoundError):
+        return ModelError(f"'{model_id}' has no such revision", fix="check `revision:`")
+    if isinstance(error, errors.LocalEntryNotFoundError | errors.EntryNotFoundError):
+        return OfflineError(
+            f"'{model_id}' is not complete on this machine",
+            fix="run once without --offline to download it",
+        )
+    first_line = str(error).strip().split("\n")[0][:300]
+    return ModelError(
+        f"the model hub could not be asked about '{model_id}': {first_line}",
+        fix="check the connection, or use --offline with a model that is already here",
+    )
+
+
+def refuse_pickles(folder: Path) -> None:
+    """Refuse a folder whose weights could run code when loaded."""
+    for root, _, names in os.walk(folder):
+        pickled = sorted(name for name in names if name.endswith(_PICKLED))
+        if pickled and not any(name.endswith(".safetensors") for name in names):
+            place = Path(root, pickled[0]).relative_to(folder)
+            raise ModelError(
+                f"refused: '{place}' is a pickled checkpoint, which can run code when loaded",
+                fix="convert it to safetensors (save_pretrained with safe_serialization)",
+            )
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise ModelError(
+            f"{path.name} is missing in {path.parent}",
+            fix="give a folder in diffusers or transformers format",
+        ) from None
+    except ValueError as error:
+        raise ModelError(f"{path} is not valid JSON: {error}") from None
+    if not isinstance(data, dict):
+        raise ModelError(f"{path} does not hold an object")
+    return data

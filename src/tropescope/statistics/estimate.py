@@ -1,0 +1,32 @@
+"""An estimate: never a bare number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Verdict = Literal["found", "excluded", "undecided", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A value with its uncertainty, its sample and the method that made it.
+
+    `value` is None where the measure is not defined, and `notes` say why. `bounds` are what the
+    value would be if every missing image had (or had not) shown the attribute.
+    """
+
+    measure: str
+    version: int
+    value: float | None
+    low: float | None
+    high: float | None
+    level: float
+    n: int
+    n_missing: int
+    estimand: str
+    method: str
+    bounds: tuple[float, float] | None = None
+    p_value: float | None = None
+    verdict: Verdict = "none"
+    notes: tuple[str, ...] = ()
