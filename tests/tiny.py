@@ -11,9 +11,24 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-WORDS = (
-    "a an photo of picture portrait person kestran velori doctor wearing no hat red with beard"
-).split()
+WORDS = [
+    "a",
+    "an",
+    "photo",
+    "of",
+    "picture",
+    "portrait",
+    "person",
+    "kestran",
+    "velori",
+    "doctor",
+    "wearing",
+    "no",
+    "hat",
+    "red",
+    "with",
+    "beard",
+]
 
 
 def clip_tokenizer(length: int = 16) -> Any:
@@ -128,9 +143,7 @@ def _safety_checker() -> tuple[Any, Any]:
         "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1,
         "num_attention_heads": 2, "image_size": 16, "patch_size": 8, "projection_dim": 16,
     }  # fmt: skip
-    checker = StableDiffusionSafetyChecker(
-        CLIPConfig(vision_config=vision, projection_dim=16)
-    )
+    checker = StableDiffusionSafetyChecker(CLIPConfig(vision_config=vision, projection_dim=16))
     checker.concept_embeds_weights.data.fill_(-2.0)
     size = {"height": 16, "width": 16}
     return checker, CLIPImageProcessorPil(size={"shortest_edge": 16}, crop_size=size)
@@ -164,9 +177,7 @@ def _t5(tokenizer: Any) -> Any:
     from transformers import T5Config, T5EncoderModel
 
     return T5EncoderModel(
-        T5Config(
-            vocab_size=len(tokenizer), d_model=32, d_kv=8, d_ff=37, num_layers=2, num_heads=4
-        )
+        T5Config(vocab_size=len(tokenizer), d_model=32, d_kv=8, d_ff=37, num_layers=2, num_heads=4)
     )
 
 
