@@ -142,6 +142,13 @@ def test_data_uris_and_line_breaks_in_base64_are_understood(serve):
     assert Harness(api).one().kind == "generated"
 
 
+def test_half_surrogate_pairs_from_the_server_can_be_stored(serve):
+    outcome = Harness(serve(picture(revised_prompt="a \ud800 b"))).one()
+    assert outcome.revised_prompt.encode() == b"a ? b"
+    outcome = Harness(serve(as_json({"data": [{"refusal": "no \udfff"}]}))).one()
+    outcome.reason.encode()
+
+
 # -- tries and waits -------------------------------------------------------------------------------
 
 

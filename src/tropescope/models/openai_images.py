@@ -303,6 +303,8 @@ class OpenAIImages:
         return not stop.is_set()
 
     def _redact(self, text: str) -> str:
+        # JSON can hold half a surrogate pair, which no file can.
+        text = text.encode("utf-8", "replace").decode()
         return text if self._secret is None else self._secret.redact(text)
 
     def _clean(self, text: str) -> str:
