@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0.dev0"
+from tropescope.version import __version__
 
 __all__ = ["Run", "Study", "__version__", "load_study", "open_run", "run"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from tropescope import __version__
+from tropescope.version import __version__
 from tropescope.audit.source import ready_studies, study_source
 from tropescope.errors import ModelError, TropescopeError
 from tropescope.models.entry import OpenContext, installed_adapters

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tropescope import __version__
+from tropescope.version import __version__
 from tropescope.audit.judging import Judgement, open_judge
 from tropescope.audit.run_view import Run
 from tropescope.audit.seal import write_seal

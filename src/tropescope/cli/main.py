@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from tropescope import __version__
+from tropescope.version import __version__
 from tropescope.cli import demo, doctor, plan, report, run, verify
 from tropescope.cli.output import print_error
 from tropescope.errors import TropescopeError

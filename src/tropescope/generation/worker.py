@@ -173,7 +173,7 @@ def require_prompts(models: Mapping[str, TextToImage], plan: Plan) -> list[str]:
     for name, model in models.items():
         prompts = list(dict.fromkeys(image.prompt.text for image in plan.of_model(name)))
         for problem in model.check_prompts(prompts):
-            line = f"model '{name}': {problem.message}: {problem.prompt[:200]!r}"
+            line = f"model '{name}', prompt {problem.prompt[:200]!r}: {problem.message}"
             (errors if problem.level == "error" else warnings).append(line)
     if errors:
         shown = errors[:10] + ([f"… and {len(errors) - 10} more"] if errors[10:] else [])

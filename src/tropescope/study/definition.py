@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializeAsAny,
+    field_validator,
+    model_validator,
+)
 
 from tropescope.models.entry import ModelEntry
 
@@ -77,22 +85,28 @@ class Reference(StudyPart):
         return self
 
 
+def _asks_for_the_concept(template: str) -> str:
+    if template.count("{concept}") != 1:
+        raise ValueError(f"the template {template!r} must contain '{{concept}}' once")
+    rest = template.replace("{concept}", "")
+    if "{" in rest or "}" in rest:
+        raise ValueError(f"the template {template!r} has braces other than '{{concept}}'")
+    return template
+
+
+Template = Annotated[str, AfterValidator(_asks_for_the_concept)]
+
+
 class Prompts(StudyPart):
     """How the model is asked. `{concept}` marks where a concept's phrase goes."""
 
-    templates: Annotated[tuple[str, ...], Field(min_length=1)]
+    templates: Annotated[tuple[Template, ...], Field(min_length=1)]
     articles: Literal["corrected", "published"] = "corrected"
     estimand: Estimand | None = None
 
     @field_validator("templates")
     @classmethod
-    def _templates_ask_for_the_concept(cls, templates: tuple[str, ...]) -> tuple[str, ...]:
-        for template in templates:
-            if template.count("{concept}") != 1:
-                raise ValueError(f"the template {template!r} must contain '{{concept}}' once")
-            rest = template.replace("{concept}", "")
-            if "{" in rest or "}" in rest:
-                raise ValueError(f"the template {template!r} has braces other than '{{concept}}'")
+    def _templates_differ(cls, templates: tuple[str, ...]) -> tuple[str, ...]:
         if len(set(templates)) != len(templates):
             raise ValueError("a template stands twice in the list")
         return templates

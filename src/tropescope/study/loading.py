@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Hashable
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -18,6 +17,7 @@ from tropescope.study.checking import check
 from tropescope.study.definition import Study
 
 LARGEST_FILE = 4_000_000
+_PLAIN_TAGS = ("null", "bool", "int", "float", "str", "map", "seq")
 _TRAPS = re.compile(r"(?:y|n|yes|no|on|off)\Z", re.IGNORECASE)
 
 Place = tuple[str | int, ...]
@@ -64,20 +64,29 @@ class _Source:
     def build(self, node: yaml.Node, place: Place = ()) -> Any:
         line = node.start_mark.line + 1
         self.lines.setdefault(place, line)
+        if node.tag.rpartition(":")[2] not in _PLAIN_TAGS:
+            raise StudyError(
+                f"{self.name}, line {line}: the YAML tag {node.tag!r} is not allowed",
+                fix="a study is plain data; remove the tag",
+            )
         if isinstance(node, yaml.MappingNode):
             mapping: dict[Any, Any] = {}
             for key_node, value_node in node.value:
                 key = self.build(key_node, (*place, "\0key"))
-                if not isinstance(key, Hashable):
-                    raise StudyError(f"{self.name}, line {line}: a key must be a plain word")
+                if not isinstance(key, str):
+                    raise StudyError(
+                        f"{self.name}, line {key_node.start_mark.line + 1}: the key "
+                        f"`{str(key_node.value)[:40]}` is not a word to YAML",
+                        fix="write it in quotes",
+                    )
                 if key in mapping:
                     raise StudyError(
                         f"{self.name}, line {key_node.start_mark.line + 1}: "
                         f"'{key}' stands twice in the same block",
                         fix="remove or rename one of them",
                     )
-                self.lines[(*place, key)] = key_node.start_mark.line + 1  # type: ignore[arg-type]
-                mapping[key] = self.build(value_node, (*place, key))  # type: ignore[arg-type]
+                self.lines[(*place, key)] = key_node.start_mark.line + 1
+                mapping[key] = self.build(value_node, (*place, key))
             return mapping
         if isinstance(node, yaml.SequenceNode):
             return [self.build(item, (*place, i)) for i, item in enumerate(node.value)]
@@ -101,13 +110,8 @@ def _construct_scalar(node: yaml.ScalarNode) -> Any:
             return int(node.value)
         case "float":
             return float(node.value)
-        case "str":
+        case _:
             return node.value
-        case other:
-            raise StudyError(
-                f"line {node.start_mark.line + 1}: the YAML tag {other!r} is not allowed",
-                fix="a study is plain data; remove the tag",
-            )
 
 
 def parse(text: str, *, name: str = "study") -> tuple[dict[str, Any], _Source]:
