@@ -63,7 +63,7 @@ class Answer:
 
     @property
     def strength(self) -> float:
-        """How far the nearer end of the interval lies beyond ζ; below 0 for all that is no claim."""
+        """How far the interval's nearer end lies beyond ζ; negative where nothing is claimed."""
         if self.difference is None or self.difference.low is None or self.difference.high is None:
             return -2.0
         beyond = max(self.difference.low, -self.difference.high) - self.zeta

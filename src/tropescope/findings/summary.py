@@ -35,7 +35,7 @@ class Part:
     """A piece of a sentence. Names come from the study and are set apart from our own words."""
 
     text: str
-    name: bool = False
+    role: Literal["", "model", "phrase", "attribute"] = ""
 
 
 Words = tuple[Part, ...]
@@ -43,7 +43,7 @@ Words = tuple[Part, ...]
 
 def plain(words: Words) -> str:
     """A sentence as text, names in quotation marks."""
-    return "".join(f"“{part.text}”" if part.name else part.text for part in words)
+    return "".join(f"“{part.text}”" if part.role else part.text for part in words)
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,8 @@ class Finding:
 class Summary:
     """A run in words: what is found and what not, first."""
 
+    question: Words
+    """What was asked; empty where there is nothing to compare with."""
     verdicts: tuple[Words, ...]
     """One paragraph per model."""
     more: tuple[Finding, ...]
@@ -76,7 +78,7 @@ class Summary:
 
     def text(self, *, most: int = 5) -> str:
         """The summary for a terminal."""
-        lines = [plain(words) for words in self.verdicts]
+        lines = [plain(words) for words in (self.question, *self.verdicts) if words]
         for heading, findings in (
             ("More often than in the world:", self.more),
             ("Less often than in the world:", self.less),
@@ -85,7 +87,7 @@ class Summary:
                 lines.append(heading)
                 lines += [f"  {finding.claim}" for finding in findings[:most]]
                 if len(findings) > most:
-                    lines.append(f"  and {len(findings) - most} more")
+                    lines.append(f"  and {len(findings) - most:,} more")
         return "\n".join([*lines, *(plain(words) for words in self.remarks)])
 
 
@@ -111,6 +113,7 @@ def summary_of(results: Results, *, phrases: Mapping[str, str] | None = None) ->
     models = list(dict.fromkeys(answer.model for answer in answers))
     remarks = [*_missing(results, names), *_assumed(answers), *_truth(answers)]
     return Summary(
+        question=_question(answers),
         verdicts=tuple(
             _verdicts(model, [answer for answer in answers if answer.model == model])
             for model in models
@@ -132,13 +135,15 @@ def reference_words(reference: ReferenceRow) -> str:
 
 def _finding(answer: Answer, phrases: Mapping[str, str], *, name_model: bool) -> Finding:
     rate, reference = answer.rate, answer.reference
-    assert answer.score is not None and answer.difference is not None and reference is not None
+    assert answer.score is not None
+    assert answer.difference is not None
+    assert reference is not None
     value = percent(rate.value, places_for(rate.low, rate.high))
     words = (
-        *((Part(answer.model, name=True), Part(": ")) if name_model else ()),
-        Part(answer.attribute, name=True),
+        *((Part(answer.model, "model"), Part(": ")) if name_model else ()),
+        Part(answer.attribute, "attribute"),
         Part(" in images of "),
-        Part(phrases.get(answer.concept, answer.concept), name=True),
+        Part(phrases.get(answer.concept, answer.concept), "phrase"),
         Part(f": {value} ({percent_range(rate.low, rate.high)})"),
         Part(f" against {reference_words(reference)}"),
     )
@@ -152,40 +157,45 @@ def _finding(answer: Answer, phrases: Mapping[str, str], *, name_model: bool) ->
     )
 
 
+def _question(answers: Sequence[Answer]) -> Words:
+    asked = [answer for answer in answers if answer.score is not None]
+    if not asked:
+        return ()
+    limit, level = score(asked[0].zeta), level_words(asked[0].rate.level)
+    return (
+        Part(
+            "Each question is: do the images made for a phrase show an attribute more often than "
+            f"it occurs in the world, by more than {limit} percentage points? Answers rest on "
+            f"{level} intervals, and a yes is corrected for the number of questions."
+        ),
+    )
+
+
 def _verdicts(model: str, answers: Sequence[Answer]) -> Words:
     kinds = Counter(answer.kind for answer in answers)
     asked = [answer for answer in answers if answer.score is not None]
-    start: Words = (Part("The model "), Part(model, name=True))
     if not asked:
         rates = counted(len(answers), "rate")
-        return (*start, Part(f" has {rates} and no reference to compare them with."))
-    first = asked[0]
-    limit, level = score(first.zeta), level_words(first.rate.level)
-    found = f"In {kinds['found']} of {counted(len(asked), 'question')}"
-    sentences = [
-        " shows an attribute more often than it occurs in the world, by more than "
-        f"{limit} percentage points ({level} intervals, corrected for the number of questions)."
-    ]
-    if kinds["excluded"] + kinds["less"]:
-        excluded = kinds["excluded"] + kinds["less"]
-        sentences.append(f"In {excluded} an excess that large is excluded.")
+        end = f" has {rates} and no reference to compare them with."
+        return (Part("The model "), Part(model, "model"), Part(end))
+    number = f"{kinds['found']:,}" if kinds["found"] else "none"
+    first = f" the answer is yes in {number} of {counted(len(asked), 'question')}"
+    if excluded := kinds["excluded"] + kinds["less"]:
+        first += f", no in {excluded:,} (an excess that large is excluded)"
+    if kinds["undecided"]:
+        first += f", open in {kinds['undecided']:,} (the images do not decide)"
+    sentences = [f"{first}."]
     if kinds["less"]:
         sentences.append(
-            f"In {kinds['less']} of these the attribute shows less often than in the world, by "
-            f"more than {limit} points: bias, but not a stereotype."
+            f"In {kinds['less']:,} it shows the attribute less often than in the world, by more than "
+            f"{score(asked[0].zeta)} points: bias, but not a stereotype."
         )
-    if kinds["undecided"]:
-        sentences.append(f"In {kinds['undecided']} the images do not decide.")
     if kinds["no reference"]:
-        rates = counted(kinds["no reference"], "rate")
-        sentences.append(f"A further {rates} had no reference to compare with.")
+        rates = counted(kinds["no reference"], "further rate")
+        sentences.append(f"There is no reference for {rates}.")
     if kinds["not defined"]:
-        sentences.append(f"In {kinds['not defined']} there is no usable image, so no answer.")
-    return (
-        Part(f"{found} the model "),
-        Part(model, name=True),
-        Part(" ".join(sentences)),
-    )
+        sentences.append(f"In {kinds['not defined']:,} there is no usable image, so no answer.")
+    return (Part("For the model "), Part(model, "model"), Part(" ".join(sentences)))
 
 
 def _missing(results: Results, phrases: Mapping[str, str], *, most: int = 3) -> list[Words]:
@@ -208,12 +218,12 @@ def _missing(results: Results, phrases: Mapping[str, str], *, most: int = 3) -> 
             for _, missing, planned, concept in worst[:most]:
                 sentence.append(Part(", " if sentence else ""))
                 sentence.append(Part(f"{missing:,} of {counted(planned, 'image')} of "))
-                sentence.append(Part(phrases.get(concept, concept), name=True))
+                sentence.append(Part(phrases.get(concept, concept), "phrase"))
             end = f" were {words}"
             if len(worst) > most:
                 end += f", and some of {counted(len(worst) - most, 'further phrase')}"
             if len(models) > 1:
-                sentence += [Part(end + " (model "), Part(model, name=True), Part(").")]
+                sentence += [Part(end + " (model "), Part(model, "model"), Part(").")]
             else:
                 sentence.append(Part(end + "."))
             lowest = min(c[0] for c in counts)
@@ -232,7 +242,7 @@ def _assumed(answers: Sequence[Answer]) -> list[Words]:
     return [
         (
             Part(
-                f"{assumed} of {counted(len(claims), 'finding')} "
+                f"{assumed:,} of {counted(len(claims), 'finding')} "
                 f"{'rests' if assumed == 1 else 'rest'} on an assumed reference, not on a measured "
                 "one; the section on references says how far each could move."
             ),
@@ -254,7 +264,7 @@ def _truth(answers: Sequence[Answer]) -> list[Words]:
         (
             Part(
                 f"The truth was planted and is known: it lies inside the {level} interval of "
-                f"{covered} of {counted(len(known), 'rate')}."
+                f"{covered:,} of {counted(len(known), 'rate')}."
             ),
         )
     ]
