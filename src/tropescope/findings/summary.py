@@ -187,8 +187,8 @@ def _verdicts(model: str, answers: Sequence[Answer]) -> Words:
     sentences = [f"{first}."]
     if kinds["less"]:
         sentences.append(
-            f"In {kinds['less']:,} it shows the attribute less often than in the world, by more than "
-            f"{score(asked[0].zeta)} points: bias, but not a stereotype."
+            f"In {kinds['less']:,} it shows the attribute less often than in the world, by more "
+            f"than {score(asked[0].zeta)} points: bias, but not a stereotype."
         )
     if kinds["no reference"]:
         rates = counted(kinds["no reference"], "further rate")

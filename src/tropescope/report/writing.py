@@ -35,7 +35,7 @@ from tropescope.study.definition import Study
 LIMIT = 5_000_000
 #: Of the whole, what numbers and charts may take before pictures get their share.
 _TEXT_SHARE = 0.78
-_SPARE = 20_000
+_SPARE = 1_000
 _OPEN_GALLERIES = 3
 
 
