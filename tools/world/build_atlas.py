@@ -183,7 +183,7 @@ def layers() -> dict[str, dict[str, Sprite]]:
             "beard/0": sprite(facial_hair("beard_medium")),
             "beard/1": sprite(facial_hair("beard_magestic")),
             "moustache/0": sprite(facial_hair("moustache_magnum")),
-            "moustache/1": sprite(facial_hair("moustache_fancy")),
+            "moustache/1": sprite(facial_hair("einstien_mustache")),
         },
         "hair": hair,
         "headwear": {

@@ -54,7 +54,7 @@ def freckles(tint: str) -> str:
     """Six flecks on each cheek, under the eyes."""
     spots = [(90, 127), (99, 125), (107, 128), (94, 135), (103, 134), (111, 135)]
     dots = "".join(
-        f'<circle cx="{x}" cy="{y}" r="2.7"/><circle cx="{264 - x}" cy="{y}" r="2.7"/>'
+        f'<circle cx="{x}" cy="{y}" r="2.9"/><circle cx="{264 - x}" cy="{y}" r="3.2"/>'
         for x, y in spots
     )
     return f'<g fill="{tint}">{dots}</g>'

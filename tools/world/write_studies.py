@@ -166,8 +166,8 @@ def professions(world: World) -> str:
         HEADER.format(title="Professions of the reference world (twin of Stable Bias)")
         + "study: Professions of the reference world\n"
         + "description: >-\n  Twelve professions whose share of women training exaggerates, but "
-        "for teacher, writer and\n  cook; the second model has the same bias in everything else and "
-        "faithful shares of women.\nseed: 20260102\n"
+        "for teacher, writer and\n  cook; the second model has the same bias in everything else "
+        "and faithful shares of women.\nseed: 20260102\n"
         + MODELS.format(
             other="faithful", other_distribution="faithful", comment="true shares of women"
         )

@@ -32,9 +32,9 @@ SKIN: dict[str, tuple[RGB, ...]] = {
 
 #: Freckles are darker than the skin they lie on, on dark skin lighter.
 FRECKLES: dict[str, RGB] = {
-    "light_skin": (170, 88, 48),
-    "tan": (120, 62, 36),
-    "dark_skin": (214, 140, 92),
+    "light_skin": (150, 70, 34),
+    "tan": (104, 48, 26),
+    "dark_skin": (232, 162, 112),
 }
 
 BROOCH: RGB = (255, 204, 40)
