@@ -39,6 +39,8 @@ class References:
     sources: tuple[Source, ...]
     strips: tuple[Strip, ...]
     left_out: int
+    banded: bool
+    """Some reference has an interval of its own."""
     numbers: Mapping[tuple[str, int | None, str, str], int]
 
     def number(self, reference: ReferenceRow) -> int:
@@ -65,6 +67,7 @@ def references_of(answers: Sequence[Answer]) -> References:
         ),
         strips=tuple(Strip(a, reference_strip(a, title=_words(a))) for a in ordered[:MOST_STRIPS]),
         left_out=max(0, len(ordered) - MOST_STRIPS),
+        banded=any(a.reference is not None and a.reference.low is not None for a in answers),
         numbers={identity: i + 1 for i, identity in enumerate(uses)},
     )
 
