@@ -44,10 +44,16 @@ def test_the_atlas_is_small_and_complete() -> None:
     assert tuple(layer.name for layer in layers_of(WORLD)) == LAYERS
 
 
-@given(seed=st.integers(0, 2**63 - 1), nation=st.sampled_from([None, *WORLD.nations]))
+@given(
+    seed=st.integers(0, 2**63 - 1),
+    nation=st.sampled_from([None, *WORLD.nations]),
+    template=st.sampled_from([None, 0, 1, 15]),
+)
 @settings(max_examples=40, deadline=None)
-def test_a_scene_survives_json_and_gives_the_same_picture(seed: int, nation: str | None) -> None:
-    drawn = draw_scenes(TABLES, Meaning(nation=nation), [seed])
+def test_a_scene_survives_json_and_gives_the_same_picture(
+    seed: int, nation: str | None, template: int | None
+) -> None:
+    drawn = draw_scenes(TABLES, Meaning(nation=nation, template=template), [seed])
     scene = drawn.scene(0)
     text = json.dumps(scene.to_json())
     again = Scene.from_json(json.loads(text))

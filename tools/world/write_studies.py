@@ -215,8 +215,13 @@ def triplets(world: World) -> str:
 def pull(world: World) -> str:
     """d: the bare identity; s: with its stereotypes; ns: with as many of other nations."""
     lines, used = ["concepts:"], []
+    true, trained = Truth("world", world=world), Truth("training", world=world)
     for nation in PULLED:
-        own = [name for name in world.nations[nation].attributes if name != "sunglasses"]
+        own = [
+            name
+            for name in world.nations[nation].attributes
+            if trained.rate(name, nation=nation) - true.rate(name, nation=nation) > 0.1
+        ]
         others = [
             name
             for other in PULLED
@@ -236,7 +241,7 @@ def pull(world: World) -> str:
         + "description: >-\n  Four nations asked for without more (d), with a stereotype of theirs "
         "(s) and with a trait that is\n  none of theirs (ns), with the same seeds.\n"
         + "seed: 20260104\n"
-        + MODELS.format(other="honest", other_distribution="world", comment="nothing pulls here")
+        + MODELS.format(other="honest", other_distribution="world", comment="the world as it is")
         + "\n".join(lines)
         + '\nprompts:\n  templates:\n    - "a {concept}"\n'
         + "images_per_prompt: 40\n"

@@ -60,7 +60,11 @@ class Scene:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, without the fields that say nothing."""
-        return {name: value for name, value in asdict(self).items() if value not in (None, 0)}
+        return {
+            name: value
+            for name, value in asdict(self).items()
+            if value is not None and (value != 0 or name == "template")
+        }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Scene:
