@@ -205,6 +205,10 @@ class World(WorldPart):
         text = json.dumps(self.model_dump(mode="json"), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
+    def __hash__(self) -> int:
+        """Lets tables and painted sprites be kept per world."""
+        return hash(self.digest)
+
     def categories(self, slot: str) -> tuple[str, ...]:
         """What a slot can hold: its attributes in the file's order, then its `otherwise`."""
         named = [name for name, entry in self.attributes.items() if entry.slot == slot]

@@ -58,25 +58,8 @@ class Layer:
 
 
 @lru_cache(maxsize=4)
-def _cached_layers(digest: str, holder: _Holder) -> tuple[Layer, ...]:
-    return tuple(_LayerBuilder(holder.world, load_atlas()).all())
-
-
-class _Holder:
-    """Carries a world past the cache, whose key is the digest alone."""
-
-    def __init__(self, world: World) -> None:
-        self.world = world
-
-    def __hash__(self) -> int:
-        return 0
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Holder)
-
-
 def layers_of(world: World) -> tuple[Layer, ...]:
-    return _cached_layers(world.digest, _Holder(world))
+    return tuple(_LayerBuilder(world, load_atlas()).all())
 
 
 def _variant(sprites: Sprites, kind: str, number: int) -> str:

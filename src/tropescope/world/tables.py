@@ -44,26 +44,9 @@ def named_distribution(world: World, name: str) -> Distribution:
     return world.distributions[name]
 
 
-def tables_of(world: World, distribution: str) -> Tables:
-    return _cached_tables(_ByDigest(world), distribution)
-
-
-class _ByDigest:
-    """Lets equal worlds share their tables in a cache (pydantic models with dicts do not hash)."""
-
-    def __init__(self, world: World) -> None:
-        self.world = world
-
-    def __hash__(self) -> int:
-        return hash(self.world.digest)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ByDigest) and other.world.digest == self.world.digest
-
-
 @lru_cache(maxsize=32)
-def _cached_tables(world: _ByDigest, distribution: str) -> Tables:
-    return build_tables(world.world, named_distribution(world.world, distribution))
+def tables_of(world: World, distribution: str) -> Tables:
+    return build_tables(world, named_distribution(world, distribution))
 
 
 def build_tables(world: World, sides: Distribution) -> Tables:
