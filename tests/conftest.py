@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,3 +43,26 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
         return made[name]
 
     return build
+
+
+def chromium() -> str | None:
+    """The browser for tests that look at pages."""
+    named = os.environ.get("TROPESCOPE_CHROMIUM")
+    names = [named] if named else ["chromium", "chromium-browser", "google-chrome"]
+    return next((found for name in names if (found := shutil.which(name))), None)
+
+
+@pytest.fixture
+def browser_page() -> Iterator[Any]:
+    """A page of a real browser; the test is skipped, and says so, where there is none."""
+    executable = chromium()
+    if executable is None:
+        pytest.skip("no Chromium found; install it or set TROPESCOPE_CHROMIUM")
+    from playwright.sync_api import sync_playwright
+
+    quiet = ["--disable-gpu", "--no-first-run", "--disable-background-networking",
+             "--disable-component-update", "--disable-sync", "--no-sandbox"]  # fmt: skip
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=quiet)
+        yield browser.new_page()
+        browser.close()

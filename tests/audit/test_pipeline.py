@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runs import contents, world_study, write_study
 
 import tropescope
+from runs import contents, world_study, write_study
 from tropescope.errors import FolderLocked, PromptError, StoreError, StudyError
 from tropescope.generation.worker import committed
 from tropescope.models.protocol import BatchTooLarge, Outcome, Request

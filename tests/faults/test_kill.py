@@ -12,9 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from runs import contents, world_study, write_study
 
 import tropescope
+from runs import contents, world_study, write_study
 
 KILLS = 50
 

@@ -129,12 +129,9 @@ def test_batches_cover_what_is_missing(size: int, finished: set[int], whole: boo
 
 
 def test_prompts_are_refused_before_any_image() -> None:
-    images = plan({"m": Model()}, [prompt("fine"), prompt("x" * 30)])
-    with pytest.raises(PromptError, match="model 'm', prompt 'x+': too long"):
-        require_prompts({"m": Model()}, images)
-    assert require_prompts({"m": Model()}, plan({"m": Model()}, [prompt("odd")])) == [
-        "model 'm', prompt 'odd': odd"
-    ]
+    with pytest.raises(PromptError, match=r"model 'm', prompt 'x+': too long"):
+        require_prompts({"m": Model()}, [prompt("fine"), prompt("x" * 30)])
+    assert require_prompts({"m": Model()}, [prompt("odd")]) == ["model 'm', prompt 'odd': odd"]
 
 
 def test_a_request_carries_what_a_folder_needs() -> None:

@@ -166,6 +166,7 @@ def make_run(
         rows = [row.model_copy(update={"truth": 0.6}) if row.measure == "attribute_rate" else row
                 for row in rows]  # fmt: skip
     results = Results(
+        versions={"python": "3.11"},
         tropescope="0.0.test",
         inputs="f" * 64,
         study=study.study,

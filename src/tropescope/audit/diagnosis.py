@@ -5,20 +5,16 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from tropescope.version import __version__
 from tropescope.audit.source import ready_studies, study_source
+from tropescope.audit.versions import PACKAGES, installed
 from tropescope.errors import ModelError, TropescopeError
 from tropescope.models.entry import OpenContext, installed_adapters
 from tropescope.models.fingerprints import FileFingerprints
 from tropescope.models.weights import locate
 from tropescope.study.definition import ClipJudge
-
-_PARTS = {
-    "models": ("torch", "diffusers", "transformers", "accelerate", "safetensors", "sentencepiece"),
-}
+from tropescope.version import __version__
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +37,13 @@ def diagnose(study: str | None) -> list[Line]:
 
 
 def _packages() -> Iterator[Line]:
-    for extra, packages in _PARTS.items():
+    for extra, packages in PACKAGES.items():
         for package in packages:
-            try:
-                yield Line(package, version(package))
-            except PackageNotFoundError:
+            number = installed(package)
+            if number is None:
                 yield Line(package, "not installed", f"pip install 'tropescope[{extra}]'")
+            else:
+                yield Line(package, number)
 
 
 def _device() -> Iterator[Line]:

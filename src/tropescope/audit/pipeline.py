@@ -11,12 +11,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tropescope.version import __version__
 from tropescope.audit.judging import Judgement, open_judge
 from tropescope.audit.run_view import Run
 from tropescope.audit.seal import write_seal
 from tropescope.audit.source import StudySource, study_source
+from tropescope.audit.spending import remember_spending, spending_so_far
 from tropescope.audit.truth import with_truth
+from tropescope.audit.versions import package_versions
 from tropescope.engine.progress import NoProgress, Progress
 from tropescope.errors import Corruption, MeasureError
 from tropescope.findings.estimating import estimates_of
@@ -34,6 +35,7 @@ from tropescope.store.canonical import digest
 from tropescope.store.folder import RunFolder
 from tropescope.store.lock import folder_lock
 from tropescope.study import Study
+from tropescope.version import __version__
 
 
 def default_folder(source: StudySource, limit: int | None) -> Path:
@@ -89,8 +91,16 @@ def _run_stages(
     judge = open_judge(study, context)
     plan = plan_study(study, models, limit)
     todo = set(pending(plan, committed(folder)))
+    folder.remove_leftovers(images=bool(todo))
+    unfinished = {
+        name: model
+        for name, model in models.items()
+        if not plan.of_model(name) or any(image.key in todo for image in plan.of_model(name))
+    }
+    if unfinished:
+        for warning in require_prompts(unfinished, prompts_of(study)):
+            progress.note(f"warning: {warning}")
     if todo:
-        _check_before_images(plan, models, todo, progress)
         judge.check(study)
         _generate(study, plan, models, folder, progress)
     if not plan.images:
@@ -105,19 +115,6 @@ def _run_stages(
     _write_results(study, plan, models, judgement, folder)
 
 
-def _check_before_images(
-    plan: Plan, models: Mapping[str, TextToImage], todo: set[str], progress: Progress
-) -> None:
-    """Everything that can be known to be wrong is refused before the first image."""
-    open_work = {
-        name: model
-        for name, model in models.items()
-        if any(image.key in todo for image in plan.of_model(name))
-    }
-    for warning in require_prompts(open_work, plan):
-        progress.note(f"warning: {warning}")
-
-
 def _generate(
     study: Study,
     plan: Plan,
@@ -128,18 +125,22 @@ def _generate(
     started = time.time()
     facts: dict[str, Any] = {
         "tropescope": __version__,
-        "python": platform.python_version(),
+        "versions": package_versions(),
         "platform": platform.platform(),
         "started": round(started, 3),
     }
     folder.update_manifest(**facts)
-    report = generate_images(
-        plan,
-        models,
-        batch_sizes={name: entry.batch_size for name, entry in study.models.items()},
-        folder=folder,
-        progress=progress,
-    )
+    remember_spending(plan, models, folder)
+    try:
+        report = generate_images(
+            plan,
+            models,
+            batch_sizes={name: entry.batch_size for name, entry in study.models.items()},
+            folder=folder,
+            progress=progress,
+        )
+    finally:
+        folder.update_manifest(spending=spending_so_far(plan, models, folder))
     if report.halvings:
         progress.note(f"memory ran out {report.halvings} times; batches were made smaller")
     folder.update_manifest(
@@ -170,6 +171,7 @@ def _write_results(
     results = Results(
         tropescope=__version__,
         inputs=inputs,
+        versions=package_versions(),
         study=study.study,
         models={name: model.identity() for name, model in models.items()},
         judge=judgement.judge,
@@ -178,7 +180,7 @@ def _write_results(
         estimates=tuple(with_truth(rows, models, plan)),
     )
     write_if_changed(folder.results, results.to_json())
-    write_report(folder, results, study, facts={})
+    write_report(folder, results, study, facts=results.versions)
 
 
 def _current_results(folder: RunFolder) -> str | None:

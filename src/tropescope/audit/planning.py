@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from tropescope.audit.judging import open_judge
 from tropescope.audit.pipeline import open_models, plan_study
 from tropescope.audit.source import study_source
+from tropescope.audit.spending import CostsMoney
 from tropescope.generation.plan import Plan, batches
 from tropescope.generation.worker import require_prompts
 from tropescope.models.entry import OpenContext
 from tropescope.models.fingerprints import FileFingerprints
 from tropescope.models.protocol import TextToImage
+from tropescope.prompts.rendering import prompts_of
 from tropescope.study import Study
-
-
-@runtime_checkable
-class CostsMoney(Protocol):
-    def estimated_cost(self, n_images: int) -> tuple[float, str] | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +73,7 @@ def describe_plan(
     context = OpenContext(FileFingerprints(), source.folder, offline=offline)
     models = open_models(source.study, context)
     plan = plan_study(source.study, models, limit)
-    warnings = require_prompts(models, plan)
+    warnings = require_prompts(models, prompts_of(source.study))
     open_judge(source.study, context).check(source.study)
     return PlanDescription(
         study=source.study.study,

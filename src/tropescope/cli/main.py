@@ -6,10 +6,10 @@ import sys
 
 import typer
 
-from tropescope.version import __version__
 from tropescope.cli import demo, doctor, plan, report, run, verify
 from tropescope.cli.output import print_error
 from tropescope.errors import TropescopeError
+from tropescope.version import __version__
 
 EXIT_CODES = """Exit codes: 0 done · 1 error · 2 wrong usage · 3 the study or a prompt is wrong ·
 4 a model cannot be used · 5 the run folder cannot be used · 6 done, but some images failed (run

@@ -21,6 +21,7 @@ def report(run: RunArgument) -> None:
 
     opened = open_run(run)
     with folder_lock(run):
-        path = write_report(opened.folder, opened.results, opened.study, facts={})
+        results = opened.results
+        path = write_report(opened.folder, results, opened.study, facts=results.versions)
         write_seal(opened.folder)
     sys.stdout.write(f"report: {path}\n")

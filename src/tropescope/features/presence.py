@@ -58,7 +58,7 @@ def label_scores(
     Whether a label is read wrongly depends only on the image's key and the attribute, so that an
     erring observer errs the same way every time.
     """
-    labels = row.known.get("labels", {})
+    labels = row.known().get("labels", {})
     present = np.full(len(attributes), np.nan, dtype=np.float32)
     for i, attribute in enumerate(attributes):
         label = labels.get(attribute)
@@ -81,7 +81,7 @@ def write_presence_table(
 
     def batches() -> Iterator[pa.RecordBatch]:
         pending: list[tuple[str, Scores]] = []
-        for row in image_rows(folder):
+        for row in image_rows(folder, facts=True):
             if row.usable:
                 pending.append((row.key, scores_of(row)))
             if len(pending) == 1024:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from tropescope.generation.table import TABLE
 from tropescope.store.folder import RunFolder
-from tropescope.store.tables import read_table
+from tropescope.store.tables import table_batches
 
 _COLUMNS = [
     "key", "model", "concept", "template", "prompt", "replicate", "outcome", "reason",
-    "pixels_sha256", "path", "facts",
+    "pixels_sha256", "path",
 ]  # fmt: skip
+_REPEATED = ("model", "concept", "template", "prompt", "outcome", "reason")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ImageRow:
     key: str
     model: str
@@ -30,23 +31,24 @@ class ImageRow:
     reason: str
     pixels_sha256: str | None
     path: str | None
-    facts: str
+    facts: str = ""
 
     @property
     def usable(self) -> bool:
         return self.outcome == "generated"
 
-    @cached_property
     def known(self) -> dict[str, Any]:
-        """Facts that came with the image."""
+        """Facts that came with the image, where they were read."""
         return json.loads(self.facts) if self.facts else {}
 
 
-def image_rows(folder: RunFolder) -> Iterator[ImageRow]:
-    """All rows in the plan's order."""
-    table = read_table(folder.table(TABLE), _COLUMNS)
-    for batch in table.to_batches(max_chunksize=4096):
+def image_rows(folder: RunFolder, *, facts: bool = False) -> Iterator[ImageRow]:
+    """All rows in the plan's order, a bounded number at a time; facts only where asked for."""
+    columns = [*_COLUMNS, "facts"] if facts else _COLUMNS
+    for batch in table_batches(folder.table(TABLE), columns):
         for row in batch.to_pylist():
+            for name in _REPEATED:
+                row[name] = sys.intern(row[name])
             yield ImageRow(**row)
 
 

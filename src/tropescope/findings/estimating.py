@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tropescope.features.presence import TABLE as PRESENCE
 from tropescope.features.rows import ImageRow, image_rows
@@ -20,7 +21,7 @@ from tropescope.measures.attribute_rate import (
 from tropescope.measures.parity_gap import parity_gap
 from tropescope.measures.stereotype_score import ReferenceRate, stereotype_score
 from tropescope.statistics.estimate import Estimate
-from tropescope.statistics.intervals import Interval
+from tropescope.statistics.intervals import FloatArray, Interval
 from tropescope.statistics.multiplicity import benjamini_hochberg
 from tropescope.store.folder import RunFolder
 from tropescope.store.tables import table_batches
@@ -50,17 +51,37 @@ class Cell:
 
 
 class PresenceScores:
-    """Similarities by image key and attribute."""
+    """Similarities to the two texts by attribute and image key, as one array per attribute."""
 
     def __init__(self, folder: RunFolder) -> None:
-        self._of: dict[str, dict[str, tuple[float, float]]] = defaultdict(dict)
+        self._positions: dict[str, dict[str, int]] = defaultdict(dict)
+        values: dict[str, list[FloatArray]] = defaultdict(list)
         for batch in table_batches(folder.table(PRESENCE)):
-            columns = [batch.column(i).to_pylist() for i in range(4)]
-            for key, attribute, present, absent in zip(*columns, strict=True):
-                self._of[attribute][key] = (present, absent)
+            keys = batch.column("key").to_pylist()
+            names = np.array(batch.column("attribute").to_pylist())
+            pairs = np.stack(
+                [
+                    batch.column(name).to_numpy(zero_copy_only=False).astype(np.float64)
+                    for name in ("similarity_present", "similarity_absent")
+                ],
+                axis=1,
+            )
+            for attribute in np.unique(names):
+                chosen = np.flatnonzero(names == attribute)
+                positions = self._positions[str(attribute)]
+                for i in chosen:
+                    positions[keys[i]] = len(positions)
+                values[str(attribute)].append(pairs[chosen])
+        self._values = {name: np.concatenate(parts) for name, parts in values.items()}
 
-    def of(self, attribute: str) -> Mapping[str, tuple[float, float]]:
-        return self._of[attribute]
+    def of(self, attribute: str, rows: Sequence[ImageRow]) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """The similarities of the rows that were judged, and which rows those are."""
+        positions = self._positions.get(attribute, {})
+        found = [positions.get(row.key, -1) if row.usable else -1 for row in rows]
+        judged = np.array(found, dtype=np.int64) >= 0
+        if not judged.any():
+            return np.empty((0, 2)), judged
+        return self._values[attribute][np.array(found)[judged]], judged
 
 
 def cells(folder: RunFolder) -> dict[tuple[str, str], Cell]:
@@ -72,30 +93,24 @@ def cells(folder: RunFolder) -> dict[tuple[str, str], Cell]:
 
 def rate_sample(
     cell: Cell,
-    scores: Mapping[str, tuple[float, float]],
+    scores: PresenceScores,
+    attribute: str,
     *,
     estimator: Estimator,
     logit_scale: float | None,
 ) -> RateSample:
     """The judged images of a cell, with the number of missing ones per prompt."""
-    prompts = {t: i for i, t in enumerate(dict.fromkeys(row.template for row in cell.rows))}
-    missing = np.zeros(len(prompts), dtype=np.int64)
-    number: list[int] = []
-    pairs: list[tuple[float, float]] = []
-    for row in cell.rows:
-        if row.usable and row.key in scores:
-            number.append(prompts[row.template])
-            pairs.append(scores[row.key])
-        else:
-            missing[prompts[row.template]] += 1
-    similarities = np.array(pairs, dtype=np.float64).reshape(-1, 2)
+    order = {t: i for i, t in enumerate(dict.fromkeys(row.template for row in cell.rows))}
+    prompts = np.array([order[row.template] for row in cell.rows], dtype=np.int64)
+    similarities, judged = scores.of(attribute, cell.rows)
+    missing = np.bincount(prompts[~judged], minlength=len(order))
     if estimator == "mean" or logit_scale is None:
         shown = presence(similarities[:, 0], similarities[:, 1]).astype(np.float64)
     else:
         shown = presence_probability(
             similarities[:, 0], similarities[:, 1], logit_scale=logit_scale
         )
-    return RateSample(shown, np.array(number, dtype=np.int64), missing)
+    return RateSample(shown, prompts[judged], missing)
 
 
 def estimates_of(
@@ -112,7 +127,7 @@ def estimates_of(
         for estimator in study.estimators
         for row in _estimates(
             study,
-            rate_sample(cell, scores.of(attribute), estimator=estimator, logit_scale=logit_scale),
+            rate_sample(cell, scores, attribute, estimator=estimator, logit_scale=logit_scale),
             where={"model": model, "concept": concept, "attribute": attribute},
             estimator=estimator,
         )

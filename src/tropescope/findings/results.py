@@ -75,6 +75,8 @@ class Results(Row):
     results_format: int = SCHEMA
     inputs: str
     """Fingerprint of the tables and settings from which the estimates follow."""
+    versions: dict[str, str]
+    """Packages with which the estimates were computed."""
     study: str
     models: dict[str, dict[str, Any]]
     judge: dict[str, Any]

@@ -81,7 +81,7 @@ def _row(image: PlannedImage, record: Record) -> dict[str, object]:
 
 
 def _batched(rows: Iterator[dict[str, object]]) -> Iterator[pa.RecordBatch]:
-    while chunk := list(islice(rows, 4096)):
+    while chunk := list(islice(rows, 512)):
         yield _to_batch(chunk)
 
 

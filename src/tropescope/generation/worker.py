@@ -22,8 +22,9 @@ from tropescope.models.protocol import (
     Request,
     TextToImage,
 )
+from tropescope.prompts.rendering import Prompt
 from tropescope.store.folder import RunFolder
-from tropescope.store.ledger import Ledger, Record, read_ledger
+from tropescope.store.ledger import Ledger, LedgerIndex, Record
 
 STAGE = "generation"
 
@@ -36,19 +37,19 @@ class GenerationReport:
     halvings: int
 
 
-def committed(folder: RunFolder) -> dict[str, Record]:
+def committed(folder: RunFolder) -> LedgerIndex:
     """The latest record of every item in the ledger, by key."""
-    return {r["key"]: r for r in read_ledger(folder.ledger) if r.get("stage") == STAGE}
+    return LedgerIndex(folder.ledger, STAGE)
 
 
-def pending(plan: Plan, records: Mapping[str, Record]) -> list[str]:
+def pending(plan: Plan, records: LedgerIndex) -> list[str]:
     """Keys that still need work: never done, or failed for a reason that may pass."""
     done = finished_keys(records)
     return list(dict.fromkeys(image.key for image in plan.images if image.key not in done))
 
 
-def finished_keys(records: Mapping[str, Record]) -> set[str]:
-    return {key for key, record in records.items() if record["outcome"] in FINAL_OUTCOMES}
+def finished_keys(records: LedgerIndex) -> set[str]:
+    return {key for key, outcome in records.outcomes.items() if outcome in FINAL_OUTCOMES}
 
 
 def generate_images(
@@ -61,7 +62,7 @@ def generate_images(
 ) -> GenerationReport:
     """Make everything that is pending. Safe to interrupt at any moment."""
     records = committed(folder)
-    attempts = {key: int(record["attempt"]) for key, record in records.items()}
+    attempts = records.attempts
     done = finished_keys(records)
     made = 0
     halvings = 0
@@ -166,13 +167,13 @@ def _record(request: Request, outcome: Outcome, folder: RunFolder) -> Record:
     return record
 
 
-def require_prompts(models: Mapping[str, TextToImage], plan: Plan) -> list[str]:
+def require_prompts(models: Mapping[str, TextToImage], prompts: Sequence[Prompt]) -> list[str]:
     """Refuse prompts that a model cannot take, before any image is made; return warnings."""
+    texts = list(dict.fromkeys(prompt.text for prompt in prompts))
     errors: list[str] = []
     warnings: list[str] = []
     for name, model in models.items():
-        prompts = list(dict.fromkeys(image.prompt.text for image in plan.of_model(name)))
-        for problem in model.check_prompts(prompts):
+        for problem in model.check_prompts(texts):
             line = f"model '{name}', prompt {problem.prompt[:200]!r}: {problem.message}"
             (errors if problem.level == "error" else warnings).append(line)
     if errors:

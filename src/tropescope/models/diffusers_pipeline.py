@@ -224,9 +224,13 @@ class DiffusersModel:
                     output_type="np",
                     **arguments,
                 )
-        except (RuntimeError, MemoryError) as error:
+        except Exception as error:
             if not is_out_of_memory(error):
-                raise
+                raise ModelError(
+                    f"{type(pipeline).__name__} failed on {requests[0].prompt!r}: "
+                    f"{type(error).__name__}: {error}",
+                    fix="check the model's settings; finished images are kept",
+                ) from error
             too_large = BatchTooLarge(str(error).split("\n")[0])
         else:
             flags = getattr(output, "nsfw_content_detected", None) or [False] * len(requests)

@@ -18,7 +18,6 @@ from typing import Any
 
 import httpx
 
-from tropescope import __version__
 from tropescope.errors import ImageError, OfflineError
 from tropescope.models.openai_answers import (
     GiveUp,
@@ -47,6 +46,7 @@ from tropescope.models.openai_spending import NOT_BILLED, Spending
 from tropescope.models.protocol import Outcome, PromptProblem, Request
 from tropescope.safety.images import decode_image
 from tropescope.safety.secrets import Secret, read_secret
+from tropescope.version import __version__
 
 #: Documented limits in characters, by the beginning of a model's name.
 LONGEST_PROMPTS = {"dall-e-2": 1000, "dall-e-3": 4000, "gpt-image": 32_000}

@@ -51,8 +51,11 @@ def locate(model_id: str, revision: str | None, context: OpenContext) -> Weights
 
 
 def hub() -> Any:
+    """The model hub's client library; its submodules are not attributes until imported."""
     try:
         import huggingface_hub
+        import huggingface_hub.constants
+        import huggingface_hub.errors
     except ImportError:
         raise MissingDependency("huggingface_hub", extra="models") from None
     return huggingface_hub

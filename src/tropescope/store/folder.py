@@ -94,10 +94,24 @@ class RunFolder:
                 fix="open it with the version named in its manifest.json, or run the study again",
             )
 
+    def remove_leftovers(self, *, images: bool) -> None:
+        """Remove what a killed process left half written; the caller holds the folder's lock.
+
+        Looking through the images takes a moment in a large run and is only needed where images
+        were still being made.
+        """
+        patterns = [".part-*", "tables/.part-*", "parts/*/.part-*"]
+        for pattern in [*patterns, *(["images/*/.part-*"] if images else [])]:
+            for path in self.root.glob(pattern):
+                path.unlink(missing_ok=True)
+
+    def manifest_facts(self) -> dict[str, Any]:
+        if not self.manifest.exists():
+            return {}
+        facts = json.loads(self.manifest.read_text("utf-8"))
+        return facts if isinstance(facts, dict) else {}
+
     def update_manifest(self, **facts: Any) -> None:
-        known = {}
-        if self.manifest.exists():
-            known = json.loads(self.manifest.read_text("utf-8"))
-        known.update(facts)
+        known = {**self.manifest_facts(), **facts}
         text = json.dumps(known, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
         write_if_changed(self.manifest, text.encode())

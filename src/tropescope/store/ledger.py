@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -34,8 +35,8 @@ def _parse(line: bytes) -> Record | None:
     return record if isinstance(record, dict) else None
 
 
-def _scan(path: Path) -> Iterator[tuple[Record, int]]:
-    """Each intact record with the offset behind it; stops at a torn tail."""
+def _scan(path: Path) -> Iterator[tuple[Record, int, int]]:
+    """Each intact record with its first offset and the one behind it; stops at a torn tail."""
     if not path.exists():
         return
     offset = 0
@@ -51,13 +52,53 @@ def _scan(path: Path) -> Iterator[tuple[Record, int]]:
                     f"{path.name}, line {number}: the line does not match its checksum",
                     fix="restore the file from a backup, or delete the line to redo that item",
                 )
-            yield record, end
+            yield record, offset, end
             offset = end
 
 
 def read_ledger(path: Path) -> Iterator[Record]:
-    for record, _ in _scan(path):
+    for record, _, _ in _scan(path):
         yield record
+
+
+class LedgerIndex(Mapping[str, Record]):
+    """The latest record of every key of one stage, read from the file when it is asked for.
+
+    Only where a record stands, its outcome and its attempt are kept in memory, so that a run of a
+    million images can be continued on a small machine.
+    """
+
+    def __init__(self, path: Path, stage: str) -> None:
+        self._path = path
+        self._places: dict[str, int] = {}
+        self.outcomes: dict[str, str] = {}
+        self.attempts: dict[str, int] = {}
+        for record, start, _ in _scan(path):
+            if record.get("stage") == stage:
+                key = record["key"]
+                self._places[key] = start
+                self.outcomes[key] = sys.intern(record["outcome"])
+                self.attempts[key] = record["attempt"]
+        self._file: IO[bytes] | None = None
+
+    def __getitem__(self, key: str) -> Record:
+        if self._file is None:
+            self._file = self._path.open("rb")
+        self._file.seek(self._places[key])
+        record = _parse(self._file.readline())
+        if record is None:
+            raise Corruption(f"{self._path.name} was changed while it was being read")
+        return record
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __del__(self) -> None:
+        if getattr(self, "_file", None) is not None:
+            self._file.close()  # type: ignore[union-attr]
 
 
 class Ledger:
@@ -69,7 +110,7 @@ class Ledger:
 
     def __enter__(self) -> Ledger:
         intact = 0
-        for _, end in _scan(self.path):
+        for _, _, end in _scan(self.path):
             intact = end
         with store_errors(self.path):
             if self.path.exists() and self.path.stat().st_size > intact:

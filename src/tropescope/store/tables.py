@@ -6,7 +6,8 @@ carries the right fingerprint has nothing to do.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -43,9 +44,11 @@ def fingerprint_of(path: Path) -> str | None:
     return None if value is None else str(value, "ascii")
 
 
-def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Say which table is missing or damaged, and that it can be made again."""
     try:
-        return pq.read_table(path, columns=columns)
+        yield
     except FileNotFoundError:
         raise Corruption(
             f"the table {path.name} is missing from the run folder",
@@ -58,7 +61,12 @@ def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:
         ) from None
 
 
-def table_batches(path: Path) -> Iterable[pa.RecordBatch]:
+def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:
+    with _readable(path):
+        return pq.read_table(path, columns=columns)
+
+
+def table_batches(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
     """The rows of a table, a bounded number at a time."""
-    with pq.ParquetFile(path) as file:
-        yield from file.iter_batches(batch_size=1024)
+    with _readable(path), pq.ParquetFile(path) as file:
+        yield from file.iter_batches(batch_size=1024, columns=columns)

@@ -18,7 +18,7 @@ from tropescope.study.definition import Study
 
 LARGEST_FILE = 4_000_000
 _PLAIN_TAGS = ("null", "bool", "int", "float", "str", "map", "seq")
-_TRAPS = re.compile(r"(?:y|n|yes|no|on|off)\Z", re.IGNORECASE)
+_TRAPS = re.compile(r"(?:yes|no|on|off)\Z", re.IGNORECASE)
 
 Place = tuple[str | int, ...]
 

@@ -25,10 +25,10 @@ class WorldEntry(ModelEntry):
 
 
 def _open(entry: WorldEntry, context: OpenContext) -> TextToImage:
-    from tropescope.world.generator import PerfectGenerator
+    from tropescope.world.generator import WorldGenerator
 
     del context
-    return PerfectGenerator(
+    return WorldGenerator(
         distribution=entry.distribution, rates=entry.rates, misbehave=entry.misbehave
     )
 
