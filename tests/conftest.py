@@ -45,24 +45,41 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
     return build
 
 
-def chromium() -> str | None:
-    """The browser for tests that look at pages."""
+CHROMIUM_FLAGS = [
+    "--no-sandbox",
+    "--headless=new",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def chromium_path() -> str | None:
     named = os.environ.get("TROPESCOPE_CHROMIUM")
-    names = [named] if named else ["chromium", "chromium-browser", "google-chrome"]
-    return next((found for name in names if (found := shutil.which(name))), None)
+    if named:
+        return named
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return next((path for path in map(shutil.which, names) if path), None)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """One real browser for all tests that look at pages; without it they are skipped and say so."""
+    path = chromium_path()
+    if path is None:
+        pytest.skip("no Chromium found; install one or set TROPESCOPE_CHROMIUM to its path")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS)
+        yield browser
+        browser.close()
 
 
 @pytest.fixture
-def browser_page() -> Iterator[Any]:
-    """A page of a real browser; the test is skipped, and says so, where there is none."""
-    executable = chromium()
-    if executable is None:
-        pytest.skip("no Chromium found; install it or set TROPESCOPE_CHROMIUM")
-    from playwright.sync_api import sync_playwright
-
-    quiet = ["--disable-gpu", "--no-first-run", "--disable-background-networking",
-             "--disable-component-update", "--disable-sync", "--no-sandbox"]  # fmt: skip
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=quiet)
-        yield browser.new_page()
-        browser.close()
+def browser_page(chromium: Any) -> Iterator[Any]:
+    page = chromium.new_page()
+    yield page
+    page.close()
