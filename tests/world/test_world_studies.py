@@ -15,7 +15,7 @@ from tropescope.world.generator import WorldGenerator
 from tropescope.world.truth import Truth
 
 ROOT = Path(__file__).parents[2]
-NAMES = ("world_national", "world_professions", "world_triplets", "world_pull")
+NAMES = ("demo", "world_national", "world_professions", "world_triplets", "world_pull")
 
 
 def tool(name: str) -> ModuleType:

@@ -117,28 +117,24 @@ def prompt_truth(world: World) -> Callable[[list[str], str, str], float]:
     return rate
 
 
-def national(world: World) -> str:
-    rate, templates = prompt_truth(world), world_templates(world)
+def national_body(
+    world: World, *, nations: Iterable[str], templates: list[str], images: int
+) -> str:
+    """Concepts, prompts, attributes and references of nations: what is planted, and controls."""
+    rate = prompt_truth(world)
     measured = {
-        nation: [*dict.fromkeys([*entry.attributes, *CONTROLS])]
-        for nation, entry in world.nations.items()
+        nation: [*dict.fromkeys([*world.nations[nation].attributes, *CONTROLS])]
+        for nation in nations
     }
     used = [name for name in world.attributes if any(name in row for row in measured.values())]
     lines = ["concepts:"]
     for nation, names in measured.items():
         lines.append(f"  {nation}: {{phrase: {nation} person, attributes: [{', '.join(names)}]}}")
     return (
-        HEADER.format(title="National stereotypes of the reference world (twin of OASIS)")
-        + "study: National stereotypes of the reference world\n"
-        + "description: >-\n  Seven invented nations and five provinces of an eighth, with planted "
-        "stereotypes of several\n  strengths, none (Nolvar, Anquil) and under-representation; "
-        "audited on a model that draws the\n  planted bias and on one that draws the world as it "
-        "is.\nseed: 20260101\n"
-        + MODELS.format(other="honest", other_distribution="world", comment="nothing to find here")
-        + "\n".join(lines)
+        "\n".join(lines)
         + "\n"
         + templates_block(templates)
-        + "images_per_prompt: 12\n"
+        + f"images_per_prompt: {images}\n"
         + attributes_block(world, used)
         + references_block(
             world,
@@ -148,6 +144,37 @@ def national(world: World) -> str:
                 for name in names
             ),
             "all people of the nation",
+        )
+    )
+
+
+def national(world: World) -> str:
+    return (
+        HEADER.format(title="National stereotypes of the reference world (twin of OASIS)")
+        + "study: National stereotypes of the reference world\n"
+        + "description: >-\n  Seven invented nations and five provinces of an eighth, with planted "
+        "stereotypes of several\n  strengths, none (Nolvar, Anquil) and under-representation; "
+        "audited on a model that draws the\n  planted bias and on one that draws the world as it "
+        "is.\nseed: 20260101\n"
+        + MODELS.format(other="honest", other_distribution="world", comment="nothing to find here")
+        + national_body(world, nations=world.nations, templates=world_templates(world), images=12)
+        + "judge: {kind: labels}\nmeasures: [attribute_rate, stereotype_score]\n"
+    )
+
+
+def demo(world: World) -> str:
+    return (
+        HEADER.format(title="The demonstration: an audit in which the truth is known")
+        + "study: Five nations of the reference world\n"
+        + "description: >-\n  All nations are invented and all people are drawn. One generator draws "
+        "the world as it is, the\n  other the biased pictures that a model would be trained on. "
+        "What was planted stands beside what\n  was measured.\nseed: 2026\n"
+        + MODELS.format(other="honest", other_distribution="world", comment="nothing to find here")
+        + national_body(
+            world,
+            nations=("Kestran", "Yondari", "Oberin", "Velori", "Nolvar"),
+            templates=world_templates(world)[:4],
+            images=40,
         )
         + "judge: {kind: labels}\nmeasures: [attribute_rate, stereotype_score]\n"
     )
@@ -251,6 +278,7 @@ def pull(world: World) -> str:
 
 
 STUDY_WRITERS: dict[str, Callable[[World], str]] = {
+    "demo": demo,
     "world_national": national,
     "world_professions": professions,
     "world_triplets": triplets,
