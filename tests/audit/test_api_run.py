@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from loopback import LoopbackAPI, Reply, error, image_bytes, picture
-from runs import contents, world_study, write_study
 
 import tropescope
+from runs import contents, world_study, write_study
 from tropescope.errors import ModelError, OfflineError, SpendLimit
 
 KEY = "sk-a-very-secret-key-0123456789"

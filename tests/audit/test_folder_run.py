@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from runs import contents, world_study, write_study
 
 import tropescope
+from runs import contents, world_study, write_study
 from tropescope.errors import PromptError
 
 HOSTILE = [

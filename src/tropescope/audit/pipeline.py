@@ -132,7 +132,7 @@ def _generate(
     folder.update_manifest(**facts)
     remember_spending(plan, models, folder)
     try:
-        report = generate_images(
+        halvings = generate_images(
             plan,
             models,
             batch_sizes={name: entry.batch_size for name, entry in study.models.items()},
@@ -141,11 +141,11 @@ def _generate(
         )
     finally:
         folder.update_manifest(spending=spending_so_far(plan, models, folder))
-    if report.halvings:
-        progress.note(f"memory ran out {report.halvings} times; batches were made smaller")
+    if halvings:
+        progress.note(f"memory ran out {halvings} times; batches were made smaller")
     folder.update_manifest(
         models={name: model.facts() for name, model in models.items()},
-        batch_halvings=report.halvings,
+        batch_halvings=halvings,
         generation_seconds=round(time.time() - started, 3),
     )
 

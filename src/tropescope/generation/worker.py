@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tropescope.engine.background import Committer
 from tropescope.engine.memory import BatchLimit, fitting_calls
@@ -27,14 +27,6 @@ from tropescope.store.folder import RunFolder
 from tropescope.store.ledger import Ledger, LedgerIndex, Record
 
 STAGE = "generation"
-
-
-@dataclass(frozen=True, slots=True)
-class GenerationReport:
-    """What one call did."""
-
-    made: int
-    halvings: int
 
 
 def committed(folder: RunFolder) -> LedgerIndex:
@@ -59,12 +51,11 @@ def generate_images(
     batch_sizes: Mapping[str, int],
     folder: RunFolder,
     progress: Progress,
-) -> GenerationReport:
-    """Make everything that is pending. Safe to interrupt at any moment."""
+) -> int:
+    """Make everything that is pending; return how often memory ran out. Safe to interrupt."""
     records = committed(folder)
     attempts = records.attempts
     done = finished_keys(records)
-    made = 0
     halvings = 0
     with Ledger(folder.ledger) as ledger:
         for name, model in models.items():
@@ -94,12 +85,12 @@ def generate_images(
 
                     with Committer(commit) as committer:
                         for batch in todo:
-                            made += _run_batch(batch, model, limit, wanted, committer.submit)
+                            _run_batch(batch, model, limit, wanted, committer.submit)
             finally:
                 halvings += limit.halvings
                 model.close()
             done |= wanted
-    return GenerationReport(made, halvings)
+    return halvings
 
 
 def _run_batch(
@@ -108,32 +99,26 @@ def _run_batch(
     limit: BatchLimit,
     wanted: set[str],
     submit: Callable[[tuple[Request, Outcome, int, float]], None],
-) -> int:
+) -> None:
     """Run one planned batch and hand over what was wanted, each item as soon as it is known.
 
     A batch that is run again for the sake of its missing items makes the others once more too;
     those are already committed and are dropped here.
     """
-    made = 0
 
     def call(images: Sequence[PlannedImage]) -> None:
-        nonlocal made
         started = time.perf_counter()
         for request, outcome in model.generate([image.request() for image in images]):
             if request.key in wanted:
                 seconds = (time.perf_counter() - started) / len(images)
                 submit((request, checked(outcome), len(images), seconds))
-                made += 1
 
     def give_up(image: PlannedImage, error: BatchTooLarge) -> None:
-        nonlocal made
         reason = f"out of memory even for a single image: {error}"
         submit((image.request(), Outcome("failed", reason=reason), 1, 0.0))
-        made += 1
 
     for _ in fitting_calls(batch, call, limit, when_one_is_too_many=give_up):
         pass
-    return made
 
 
 def checked(outcome: Outcome) -> Outcome:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from tropescope.errors import MeasureError
-from tropescope.statistics.estimate import Estimate
+from tropescope.statistics.estimate import Estimate, not_defined
 from tropescope.statistics.intervals import (
     FloatArray,
     Interval,
@@ -178,7 +178,14 @@ def attribute_rate(
     0.75
     """
     if sample.n == 0:
-        return _not_defined(sample, estimand, level)
+        return not_defined(
+            "attribute_rate",
+            VERSION,
+            why="no usable image, so the rate is not defined",
+            level=level,
+            n_missing=sample.n_missing,
+            estimand=estimand,
+        )
     result = rate(sample, estimator=estimator, estimand=estimand)
     interval = result.interval_at(level)
     return Estimate(
@@ -210,19 +217,3 @@ def sample_notes(sample: RateSample, value: float, estimand: Estimand) -> tuple[
             "too short"
         )
     return tuple(notes)
-
-
-def _not_defined(sample: RateSample, estimand: Estimand, level: float) -> Estimate:
-    return Estimate(
-        measure="attribute_rate",
-        version=VERSION,
-        value=None,
-        low=None,
-        high=None,
-        level=level,
-        n=0,
-        n_missing=sample.n_missing,
-        estimand=estimand,
-        method="not defined",
-        notes=("no usable image, so the rate is not defined",),
-    )

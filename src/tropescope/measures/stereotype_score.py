@@ -24,7 +24,7 @@ from tropescope.measures.attribute_rate import (
     rate,
     sample_notes,
 )
-from tropescope.statistics.estimate import Estimate, Verdict
+from tropescope.statistics.estimate import Estimate, Verdict, not_defined
 from tropescope.statistics.intervals import Interval, difference_to_reference, one_sided_p
 
 VERSION = 1
@@ -81,7 +81,16 @@ def stereotype_score(
 ) -> StereotypeScore:
     """Ψ with its interval, verdict and p-value for "the excess is at most ζ"."""
     if sample.n == 0:
-        return _not_defined(sample, estimand=estimand, level=level, zeta=zeta)
+        nothing = not_defined(
+            "stereotype_score",
+            VERSION,
+            why="no usable image, so the score is not defined",
+            level=level,
+            n_missing=sample.n_missing,
+            estimand=estimand,
+            verdict="undecided",
+        )
+        return StereotypeScore(nothing, replace(nothing, measure="signed_difference"), zeta, None)
     result = rate(sample, estimator=estimator, estimand=estimand)
     difference = result.value - reference.value
 
@@ -122,23 +131,3 @@ def stereotype_score(
 def _shifted(sample: RateSample, reference: float) -> tuple[float, float]:
     low, high = sample.worst_case()
     return low - reference, high - reference
-
-
-def _not_defined(
-    sample: RateSample, *, estimand: Estimand, level: float, zeta: float
-) -> StereotypeScore:
-    score = Estimate(
-        measure="stereotype_score",
-        version=VERSION,
-        value=None,
-        low=None,
-        high=None,
-        level=level,
-        n=0,
-        n_missing=sample.n_missing,
-        estimand=estimand,
-        method="not defined",
-        verdict="undecided",
-        notes=("no usable image, so the score is not defined",),
-    )
-    return StereotypeScore(score, replace(score, measure="signed_difference"), zeta, None)

@@ -30,3 +30,30 @@ class Estimate:
     p_value: float | None = None
     verdict: Verdict = "none"
     notes: tuple[str, ...] = ()
+
+
+def not_defined(
+    measure: str,
+    version: int,
+    *,
+    why: str,
+    level: float,
+    n_missing: int,
+    estimand: str,
+    verdict: Verdict = "none",
+) -> Estimate:
+    """An estimate without a value: there was nothing to measure, and `why` says so."""
+    return Estimate(
+        measure=measure,
+        version=version,
+        value=None,
+        low=None,
+        high=None,
+        level=level,
+        n=0,
+        n_missing=n_missing,
+        estimand=estimand,
+        method="not defined",
+        verdict=verdict,
+        notes=(why,),
+    )
