@@ -46,9 +46,10 @@ class Stopwatch:
 
 def study(models: dict[str, Any], judge: dict[str, Any], images: int) -> Any:
     import yaml
-    from runs import world_study
 
     from tropescope.study.loading import load_study_text
+
+    from runs import world_study
 
     text = {"present": "a photo of a person wearing a hat", "absent": "a person wearing no hat"}
     settings = world_study(
@@ -65,11 +66,11 @@ def study(models: dict[str, Any], judge: dict[str, Any], images: int) -> Any:
 
 def generation(work: Path) -> dict[str, Any]:
     """500 images from a small pipeline: the whole run against the pipeline's calls and encoder."""
-    import tiny
-
     import tropescope
     from tropescope.models.clip import ClipEncoder
     from tropescope.models.diffusers_pipeline import DiffusersModel
+
+    import tiny
 
     model = tiny.stable_diffusion(work / "sd")
     encoder = tiny.clip(work / "clip")
@@ -106,7 +107,9 @@ def write_folder(folder: Path, count: int, side: int) -> None:
     folder.mkdir(parents=True)
     rng = np.random.default_rng(0)
     base = rng.integers(0, 256, (8, 8, 3), dtype=np.uint8)
-    prompts = [f"a {t} of a {c} person" for c in ("kestran", "velori") for t in ("photo", "picture")]
+    prompts = [
+        f"a {t} of a {c} person" for c in ("kestran", "velori") for t in ("photo", "picture")
+    ]
     lines = ["file,prompt"]
     for i in range(count):
         pixels = np.roll(base, i, axis=0) ^ np.uint8(i % 251)
@@ -119,11 +122,12 @@ def write_folder(folder: Path, count: int, side: int) -> None:
 
 def folder(work: Path) -> dict[str, Any]:
     """2,000 pictures and an encoder of CLIP ViT-B/32's shape: run against the encoder alone."""
-    import tiny
     from transformers import CLIPConfig, CLIPModel
 
     import tropescope
     from tropescope.models.clip import ClipEncoder
+
+    import tiny
 
     write_folder(work / "pictures", 2000, 256)
     encoder = tiny.clip(work / "clip")
@@ -158,9 +162,9 @@ def folder(work: Path) -> dict[str, Any]:
 
 def peak(count: int) -> None:
     """In a process of its own: peak memory of a run with so many drawn images."""
-    from runs import world_study, write_study
-
     import tropescope
+
+    from runs import world_study, write_study
 
     with tempfile.TemporaryDirectory() as place:
         settings = world_study(images_per_prompt=count // 4)
@@ -177,7 +181,10 @@ def memory(work: Path) -> dict[str, Any]:
     peaks = {}
     for count in (1000, 10_000):
         done = subprocess.run(
-            [sys.executable, __file__, "peak", str(count)], capture_output=True, text=True, check=True
+            [sys.executable, __file__, "peak", str(count)],
+            capture_output=True,
+            text=True,
+            check=True,
         )
         peaks[count] = float(done.stdout.split()[-1])
     grown = peaks[10_000] - peaks[1000]

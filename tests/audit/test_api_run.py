@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from loopback import LoopbackAPI, Reply, error, image_bytes, picture
 
 import tropescope
-from runs import contents, world_study, write_study
 from tropescope.errors import ModelError, OfflineError, SpendLimit
+
+from loopback import LoopbackAPI, Reply, error, image_bytes, picture
+from runs import contents, world_study, write_study
 
 KEY = "sk-a-very-secret-key-0123456789"
 

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import tropescope
-from runs import contents, world_study, write_study
 from tropescope.errors import PromptError
+
+from runs import contents, world_study, write_study
 
 HOSTILE = [
     "../../etc/passwd", "<script>document.title='pwned'</script>", "{{7*7}}", "{% raw %}",

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 import tropescope
-from runs import contents, world_study, write_study
 from tropescope.errors import FolderLocked, PromptError, StoreError, StudyError
 from tropescope.generation.worker import committed
 from tropescope.models.protocol import BatchTooLarge, Outcome, Request
 from tropescope.store.lock import folder_lock
 from tropescope.world.generator import WorldGenerator
+
+from runs import contents, world_study, write_study
 
 
 @pytest.fixture

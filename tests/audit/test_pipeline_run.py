@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import tropescope
-from runs import contents, world_study, write_study
 from tropescope.store.images import ImageStore
+
+from runs import contents, world_study, write_study
 
 pytestmark = pytest.mark.models
 Build = Callable[[str], Path]

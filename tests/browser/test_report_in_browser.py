@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from synthetic_runs import HOSTILE, make_run, study_data
 
 pytestmark = pytest.mark.browser

@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from runs import world_study, write_study
 
 from tropescope.audit.source import ready_studies
+
+from runs import world_study, write_study
 
 
 def tropescope(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 import tropescope
-from runs import contents, world_study, write_study
 from tropescope.errors import StoreError
+
+from runs import contents, world_study, write_study
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or os.geteuid() != 0, reason="mounting a small disk needs root"

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import tropescope
+
 from runs import contents, world_study, write_study
 
 KILLS = 50

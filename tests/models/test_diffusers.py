@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-import tiny
 from tropescope.errors import ModelError, OfflineError
 from tropescope.models.diffusers_entry import DiffusersEntry
 from tropescope.models.diffusers_pipeline import DiffusersModel, to_outcome
 from tropescope.models.entry import OpenContext, open_model
 from tropescope.models.fingerprints import FileFingerprints
 from tropescope.models.protocol import BatchTooLarge, Request, TextToImage
+
+import tiny
 
 pytestmark = pytest.mark.models
 PROMPT = "a photo of a kestran person"

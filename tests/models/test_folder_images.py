@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from loopback import image_bytes
 
 from tropescope.errors import ModelError
 from tropescope.generation.plan import SuppliesImages
@@ -21,6 +20,8 @@ from tropescope.models.entry import plugin as find_plugin
 from tropescope.models.fingerprints import FileFingerprints
 from tropescope.models.folder import FolderEntry, plugin
 from tropescope.models.protocol import Request, TextToImage
+
+from loopback import image_bytes
 
 ROWS = [
     {"file": "a0.png", "prompt": "a photo of a Veloran", "label_hat": "1"},

@@ -12,12 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from loopback import image_bytes
 from pydantic import ValidationError
 
 from tropescope.errors import ModelError
 from tropescope.models.folder import FolderColumns, FolderEntry
 from tropescope.models.folder_metadata import read_metadata
+
+from loopback import image_bytes
 
 GOOD = "file,prompt\na.png,p\n"
 

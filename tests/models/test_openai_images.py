@@ -11,7 +11,6 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from loopback import LoopbackAPI, Reply, as_json, error, image_bytes, link, picture
 
 from tropescope.errors import ModelError, OfflineError, SpendLimit
 from tropescope.models.openai_entry import OpenAIEntry
@@ -19,6 +18,8 @@ from tropescope.models.openai_http import LONGEST_WAIT
 from tropescope.models.openai_images import OpenAIImages
 from tropescope.models.openai_spending import Spending
 from tropescope.models.protocol import Request, TextToImage
+
+from loopback import LoopbackAPI, Reply, as_json, error, image_bytes, link, picture
 
 KEY = "sk-secret-0123456789"
 NOW = 1_800_000_000.0

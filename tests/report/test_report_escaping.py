@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from synthetic_runs import HOSTILE, SyntheticRun, make_run, study_data
 
 from tropescope.findings.results import Results
 from tropescope.report.rendering import clean, short
 from tropescope.report.writing import report_html
+
+from synthetic_runs import HOSTILE, SyntheticRun, make_run, study_data
 
 OURS = {"style": 1, "script": 1, "title": None}
 

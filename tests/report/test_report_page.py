@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from synthetic_runs import SyntheticRun, make_run, study_data
 
 from tropescope.findings.answers import main_answers
 from tropescope.findings.wording import percent, percent_range, places_for, points
@@ -19,6 +18,8 @@ from tropescope.report import write_report
 from tropescope.report.pictures import Evidence
 from tropescope.report.writing import LIMIT, report_html
 from tropescope.study.loading import load_study_text
+
+from synthetic_runs import SyntheticRun, make_run, study_data
 
 RATES = {"hat": 0.85, "beard": 0.32, "glasses": 0.05}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from synthetic_runs import SyntheticRun, make_run, study_data
 
 from tropescope.findings.answers import Answer, main_answers
 from tropescope.findings.summary import findings_of, summary_of
@@ -17,6 +16,8 @@ from tropescope.findings.wording import (
     probability,
     score_range,
 )
+
+from synthetic_runs import SyntheticRun, make_run, study_data
 
 NARROW = "\u202f"
 
