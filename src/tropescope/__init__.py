@@ -1,12 +1,12 @@
 """Audit stereotypes and social bias in text-to-image models.
 
-    import tropescope
+import tropescope
 
-    run = tropescope.run("study.yaml")          # make, judge, measure, report; safe to interrupt
-    for estimate in run.results.select(measure="stereotype_score", verdict="found"):
-        print(estimate.concept, estimate.attribute, estimate.value, estimate.low, estimate.high)
+run = tropescope.run("study.yaml")          # make, judge, measure, report; safe to interrupt
+for estimate in run.results.select(measure="stereotype_score", verdict="found"):
+    print(estimate.concept, estimate.attribute, estimate.value, estimate.low, estimate.high)
 
-    run = tropescope.open_run("runs/study")     # a finished run
+run = tropescope.open_run("runs/study")     # a finished run
 """
 
 from __future__ import annotations

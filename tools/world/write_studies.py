@@ -167,8 +167,8 @@ def demo(world: World) -> str:
         HEADER.format(title="The demonstration: an audit in which the truth is known")
         + "study: Five nations of the reference world\n"
         + "description: >-\n  All nations are invented and all people are drawn. One generator "
-        "draws the world as it is, the\n  other the biased pictures that a model would be trained on. "
-        "What was planted stands beside what\n  was measured.\nseed: 2026\n"
+        "draws the world as it is, the\n  other the biased pictures that a model would be trained "
+        "on. What was planted stands beside what\n  was measured.\nseed: 2026\n"
         + MODELS.format(other="honest", other_distribution="world", comment="nothing to find here")
         + national_body(
             world,
