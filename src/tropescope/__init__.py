@@ -1,12 +1,7 @@
 """Audit stereotypes and social bias in text-to-image models.
 
-import tropescope
-
-run = tropescope.run("study.yaml")          # make, judge, measure, report; safe to interrupt
-for estimate in run.results.select(measure="stereotype_score", verdict="found"):
-    print(estimate.concept, estimate.attribute, estimate.value, estimate.low, estimate.high)
-
-run = tropescope.open_run("runs/study")     # a finished run
+`run("study.yaml")` makes, judges, measures and reports, and is safe to interrupt; `open_run(folder)`
+opens what it left. Both give a `Run`, whose `results.select(...)` finds estimates.
 """
 
 from __future__ import annotations
