@@ -1,7 +1,8 @@
 """Audit stereotypes and social bias in text-to-image models.
 
-`run("study.yaml")` makes, judges, measures and reports, and is safe to interrupt; `open_run(folder)`
-opens what it left. Both give a `Run`, whose `results.select(...)` finds estimates.
+`run("study.yaml")` makes, judges, measures and reports, and is safe to interrupt;
+`open_run(folder)` opens what it left. Both give a `Run`, whose `results.select(...)` finds
+estimates.
 """
 
 from __future__ import annotations
