@@ -156,6 +156,15 @@ def test_verdicts(k: int, n: int, reference: float, verdict: str) -> None:
     assert stereotype_score(drawn, ReferenceRate(reference)).score.verdict == verdict
 
 
+def test_a_shortfall_has_a_p_value_that_agrees_with_its_interval() -> None:
+    for k in range(0, 101, 4):
+        drawn = sample([1.0] * k + [0.0] * (100 - k), [0] * 100, [0])
+        signed = stereotype_score(drawn, ReferenceRate(0.6)).difference
+        assert signed.high is not None
+        assert signed.p_less is not None
+        assert (signed.high < -0.1) == (signed.p_less < 0.025)
+
+
 def test_an_uncertain_reference_can_undo_a_finding() -> None:
     drawn = sample([1.0] * 60 + [0.0] * 40, [0] * 100, [0])
     sure = stereotype_score(drawn, ReferenceRate(0.35))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tropescope.audit.source import ready_studies, study_source
 from tropescope.audit.versions import PACKAGES, installed
-from tropescope.errors import ModelError, TropescopeError
+from tropescope.errors import ModelError, OfflineError, TropescopeError
 from tropescope.models.entry import OpenContext, installed_adapters
 from tropescope.models.fingerprints import FileFingerprints
 from tropescope.models.weights import locate
@@ -80,6 +80,10 @@ def _study_models(name: str) -> Iterator[Line]:
 def _state(label: str, model_id: str, revision: str | None, context: OpenContext) -> Line:
     try:
         weights = locate(model_id, revision, context)
+    except OfflineError:
+        return Line(
+            label, f"{model_id}: not on this machine", "a run without --offline downloads it"
+        )
     except TropescopeError as error:
         fix = error.fix if isinstance(error, ModelError) else ""
         return Line(label, f"{model_id}: {error.message}", fix)

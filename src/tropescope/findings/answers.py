@@ -50,12 +50,13 @@ class Answer:
 
     @property
     def kind(self) -> Kind:
-        """`less` where the whole interval of the difference lies below −ζ: bias, no stereotype."""
+        """`less` where the difference lies below −ζ, corrected for many: bias, no stereotype."""
         if self.rate.value is None:
             return "not defined"
         if self.score is None or self.difference is None:
             return "no reference"
-        if self.difference.high is not None and self.difference.high < -self.zeta:
+        p_less = self.difference.p_less_adjusted
+        if p_less is not None and p_less <= (1 - self.difference.level) / 2:
             return "less"
         if self.score.verdict == "found":
             return "found"

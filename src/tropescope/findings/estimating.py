@@ -190,6 +190,7 @@ def _row(estimate: Estimate, place: Mapping[str, str], reference: Reference | No
         method=estimate.method,
         verdict=estimate.verdict,
         p_value=estimate.p_value,
+        p_less=estimate.p_less,
         bounds=estimate.bounds,
         notes=estimate.notes,
         reference=shown,
@@ -200,7 +201,8 @@ def _row(estimate: Estimate, place: Mapping[str, str], reference: Reference | No
 def adjust(rows: list[EstimateRow], study: Study) -> list[EstimateRow]:
     """Benjamini–Hochberg inside each family; a finding must survive it.
 
-    Stereotype score and signed difference are one question and share one test.
+    Stereotype score and signed difference are one question and share one test of an excess. That
+    of a shortfall (less than the world) is adjusted among its own kind.
     """
     families: dict[str, list[int]] = defaultdict(list)
     for i, row in enumerate(rows):
@@ -208,20 +210,21 @@ def adjust(rows: list[EstimateRow], study: Study) -> list[EstimateRow]:
             families[_family(row, study)].append(i)
     adjusted = list(rows)
     alpha = (1 - study.level) / 2
-    for family, members in families.items():
-        for i, p in zip(
-            members, benjamini_hochberg([float(rows[i].p_value or 0) for i in members]), strict=True
-        ):
+    for family, scores in families.items():
+        excess = benjamini_hochberg([float(rows[i].p_value or 0) for i in scores])
+        shortfall = benjamini_hochberg([float(rows[i + 1].p_less or 0) for i in scores])
+        for i, p, p_less in zip(scores, excess, shortfall, strict=True):
             for j in (i, i + 1):
-                row = rows[j]
                 update: dict[str, object] = {"p_adjusted": p, "family": family}
-                if row.verdict == "found" and p > alpha:
+                if rows[j].measure == "signed_difference":
+                    update["p_less_adjusted"] = p_less
+                if rows[j].verdict == "found" and p > alpha:
                     update["verdict"] = "undecided"
                     update["notes"] = (
-                        *row.notes,
+                        *rows[j].notes,
                         "the interval alone says found; not after correction for many questions",
                     )
-                adjusted[j] = row.model_copy(update=update)
+                adjusted[j] = rows[j].model_copy(update=update)
     return adjusted
 
 

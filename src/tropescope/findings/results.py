@@ -47,6 +47,8 @@ class EstimateRow(Row):
     zeta: float | None = None
     p_value: float | None = None
     p_adjusted: float | None = None
+    p_less: float | None = None
+    p_less_adjusted: float | None = None
     family: str | None = None
     bounds: tuple[float, float] | None = None
     reference: ReferenceRow | None = None

@@ -166,7 +166,7 @@ def _question(answers: Sequence[Answer]) -> Words:
         Part(
             "Each question is: do the images made for a phrase show an attribute more often than "
             f"it occurs in the world, by more than {limit} percentage points? Answers rest on "
-            f"{level} intervals, and a yes is corrected for the number of questions."
+            f"{level} intervals, corrected for the number of questions."
         ),
     )
 

@@ -99,6 +99,10 @@ def stereotype_score(
             result.value, result.interval_at(at_level), reference.value, reference.interval
         )
 
+    def shortfall_at(at_level: float) -> Interval:
+        excess = difference_at(at_level)
+        return Interval(-excess.high, -excess.low, at_level)
+
     interval = difference_at(level)
     signed = Estimate(
         measure="signed_difference",
@@ -113,6 +117,7 @@ def stereotype_score(
         method=f"{estimator}; {result.method}; MOVER with the reference",
         bounds=_shifted(sample, reference.value) if estimator != "posterior" else None,
         p_value=one_sided_p(difference_at, estimate=difference, limit=zeta),
+        p_less=one_sided_p(shortfall_at, estimate=-difference, limit=zeta),
         verdict=decide(interval, zeta),
         notes=sample_notes(sample, result.value, estimand),
     )
@@ -120,6 +125,7 @@ def stereotype_score(
     score = replace(
         signed,
         measure="stereotype_score",
+        p_less=None,
         value=max(0.0, difference),
         low=clipped.low,
         high=clipped.high,

@@ -28,6 +28,9 @@ class Estimate:
     method: str
     bounds: tuple[float, float] | None = None
     p_value: float | None = None
+    """Of "the excess is at most the limit" (or whatever the measure's docstring says)."""
+    p_less: float | None = None
+    """Of "the shortfall is at most the limit", for measures with a sign."""
     verdict: Verdict = "none"
     notes: tuple[str, ...] = ()
 
