@@ -73,7 +73,8 @@ class GroupLikelihood:
             self.value,
             cluster_variance(self.influences),
             clusters=self.images,
-            largest=self.pairs,
+            observations=self.ratings,
+            distinct=self.pairs,
             level=level,
         )
         return Interval(float(low), float(high), level)
@@ -135,7 +136,12 @@ def attribute_likelihoods(table: Likelihoods, *, level: float = 0.95) -> list[Es
         variance = images / (images - 1) * np.square(table.influences).sum(axis=0)
     value = np.nan_to_num(table.value)
     low, high = clustered_rates(
-        value, np.nan_to_num(variance), clusters=images, largest=np.maximum(images, 1), level=level
+        value,
+        np.nan_to_num(variance),
+        clusters=images,
+        observations=np.maximum(table.shown, 1),
+        distinct=np.maximum(images, 1),
+        level=level,
     )
     rows = zip(table.value, low, high, table.shown, strict=True)
     return [

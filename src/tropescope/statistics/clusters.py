@@ -36,27 +36,29 @@ def clustered_rates(
     variances: ArrayLike,
     *,
     clusters: ArrayLike,
-    largest: ArrayLike,
+    observations: ArrayLike,
+    distinct: ArrayLike,
     level: float,
 ) -> tuple[FloatArray, FloatArray]:
     """Intervals of many rates at once (Korn & Graubard 1998): lower and upper ends.
 
-    Clopper–Pearson at the effective size p(1−p)/variance with Student's t on G−1 degrees of
-    freedom. The effective size is never above `largest`, the number of observations that are not
-    mere repetitions; this also is the size where nothing (or everything) was marked and the
-    variance is 0, so no interval has zero width.
+    Clopper–Pearson at the effective size p(1−p)/variance, at most the number of observations, with
+    Student's t on G−1 degrees of freedom. Where nothing (or everything) was marked the variance
+    is 0 and says nothing; the size then is the number of `distinct` observations, such as
+    pictures and attributes without counting raters again. No interval has zero width.
     """
     if not 0 < level < 1:
         raise MeasureError(f"a level of {level} is not between 0 and 1")
-    p, variance, groups, most = (
+    p, variance, groups, every, different = (
         np.asarray(a, dtype=np.float64)
-        for a in np.broadcast_arrays(rates, variances, clusters, largest)
+        for a in np.broadcast_arrays(rates, variances, clusters, observations, distinct)
     )
     tail = (1 - level) / 2
     several = groups > 1
     with np.errstate(divide="ignore", invalid="ignore"):
-        effective = np.where(variance > 0, p * (1 - p) / variance, np.inf)
-        effective = np.where((p > 0) & (p < 1), np.minimum(effective, most), most)
+        spread = (variance > 0) & (p > 0) & (p < 1)
+        most = np.where(spread, every, different)
+        effective = np.where(spread, np.minimum(p * (1 - p) / variance, most), most)
         wider = stats.t.isf(tail, np.maximum(most - 1, 1)) / stats.t.isf(
             tail, np.where(several, groups - 1, 1)
         )
