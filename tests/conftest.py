@@ -12,6 +12,7 @@ import pytest
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # tests run in parallel processes already
 
 REFERENCE_DATA = Path(
     os.environ.get("TROPESCOPE_REFERENCE_DATA", Path(__file__).parents[2] / "shared" / "data")

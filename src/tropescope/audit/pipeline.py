@@ -20,10 +20,13 @@ from tropescope.audit.truth import with_truth
 from tropescope.audit.versions import package_versions
 from tropescope.engine.progress import NoProgress, Progress
 from tropescope.errors import Corruption, MeasureError
+from tropescope.features.traces import write_trace_tables
+from tropescope.findings.curves import curves_of
 from tropescope.findings.estimating import estimates_of
 from tropescope.findings.results import Results, read_results
 from tropescope.generation.plan import Plan, plan_images
 from tropescope.generation.table import write_images_table
+from tropescope.generation.traces import plan_traces, trace_images
 from tropescope.generation.worker import committed, generate_images, pending, require_prompts
 from tropescope.models.entry import OpenContext, open_model
 from tropescope.models.fingerprints import FileFingerprints
@@ -109,10 +112,11 @@ def _run_stages(
             fix="check that the folder's metadata holds images for the study's prompts",
         )
     images = write_images_table(plan, committed(folder), folder)
+    traces = _trace(study, plan, models, folder, progress)
     judgement = judge.judge(study, folder, images, progress)
     if judgement.facts:
         folder.update_manifest(judge=judgement.facts)
-    _write_results(study, plan, models, judgement, folder)
+    _write_results(study, plan, models, judgement, traces, folder)
 
 
 def _generate(
@@ -150,17 +154,40 @@ def _generate(
     )
 
 
+def _trace(
+    study: Study,
+    plan: Plan,
+    models: Mapping[str, TextToImage],
+    folder: RunFolder,
+    progress: Progress,
+) -> str:
+    """Trace what the study asks for; the fingerprint of the traces, or nothing."""
+    if study.trace is None:
+        return ""
+    traces = plan_traces(
+        study.trace,
+        study.attributes,
+        plan,
+        models,
+        batch_sizes={name: entry.batch_size for name, entry in study.models.items()},
+    )
+    trace_images(traces, models, folder=folder, progress=progress)
+    return write_trace_tables(traces, folder)
+
+
 def _write_results(
     study: Study,
     plan: Plan,
     models: Mapping[str, TextToImage],
     judgement: Judgement,
+    traces: str,
     folder: RunFolder,
 ) -> None:
     inputs = digest(
         {
             "tropescope": __version__,
             "presence": judgement.fingerprint,
+            "traces": traces,
             "plan": plan.fingerprint(),
             "study": study.model_dump(mode="json", exclude={"models"}),
         }
@@ -168,6 +195,7 @@ def _write_results(
     if folder.report.exists() and _current_results(folder) == inputs:
         return
     sets, rows = estimates_of(study, folder, logit_scale=judgement.logit_scale)
+    curves, foretold = curves_of(study, folder)
     results = Results(
         tropescope=__version__,
         inputs=inputs,
@@ -177,7 +205,8 @@ def _write_results(
         judge=judgement.judge,
         logit_scale=judgement.logit_scale,
         item_sets=sets,
-        estimates=tuple(with_truth(rows, models, plan)),
+        estimates=(*with_truth(rows, models, plan), *foretold),
+        curves=tuple(curves),
     )
     write_if_changed(folder.results, results.to_json())
     write_report(folder, results, study, facts=results.versions)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tropescope.engine.progress import Progress
 from tropescope.errors import Corruption, ImageError
+from tropescope.features.traces import trace_rows
 from tropescope.generation.table import TABLE
 from tropescope.safety.images import decode_image
 from tropescope.store.atomic import write_if_changed
@@ -49,7 +50,7 @@ def write_seal(folder: RunFolder) -> None:
 def verify(folder: RunFolder, progress: Progress) -> list[Problem]:
     """Recompute every hash of a run; an empty list means that nothing was changed."""
     folder.require()
-    problems = [*_check_ledger(folder), *_check_seal(folder)]
+    problems = [*_check_ledger(folder), *_check_seal(folder), *_check_traces(folder)]
     try:
         problems += _check_images(folder, progress)
     except Corruption as error:
@@ -85,6 +86,18 @@ def _check_seal(folder: RunFolder) -> Iterator[Problem]:
         name = path.relative_to(folder.root).as_posix()
         if name not in sealed:
             yield Problem(name, "was added after the run finished")
+
+
+def _check_traces(folder: RunFolder) -> Iterator[Problem]:
+    for row in trace_rows(folder):
+        for name, expected in ((row.path, row.sha256), (row.raw_path, row.raw_sha256)):
+            if name is None:
+                continue
+            path = folder.root / name
+            if not path.is_file():
+                yield Problem(name, "is missing")
+            elif _hash(path) != expected:
+                yield Problem(name, "was changed")
 
 
 def _check_images(folder: RunFolder, progress: Progress) -> list[Problem]:

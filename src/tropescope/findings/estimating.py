@@ -149,9 +149,9 @@ def _estimates(
     }
     reference = study.reference(where["concept"], where["attribute"])
     place = {**where, "estimator": estimator, "items": f"{where['model']} × {where['concept']}"}
-    yield _row(attribute_rate(sample, **common), place, reference)  # type: ignore[arg-type]
+    yield estimate_row(attribute_rate(sample, **common), place, reference)  # type: ignore[arg-type]
     if "parity_gap" in study.measures:
-        yield _row(parity_gap(sample, **common), place, None)  # type: ignore[arg-type]
+        yield estimate_row(parity_gap(sample, **common), place, None)  # type: ignore[arg-type]
     if "stereotype_score" in study.measures and reference is not None:
         result = stereotype_score(
             sample,
@@ -160,7 +160,7 @@ def _estimates(
             **common,  # type: ignore[arg-type]
         )
         for estimate in (result.score, result.difference):
-            row = _row(estimate, place, reference)
+            row = estimate_row(estimate, place, reference)
             yield row.model_copy(
                 update={"zeta": study.zeta, "fatal_reference": result.fatal_reference}
             )
@@ -173,7 +173,9 @@ def _reference_rate(reference: Reference) -> ReferenceRate:
     return ReferenceRate(reference.value, interval)
 
 
-def _row(estimate: Estimate, place: Mapping[str, str], reference: Reference | None) -> EstimateRow:
+def estimate_row(
+    estimate: Estimate, place: Mapping[str, str], reference: Reference | None
+) -> EstimateRow:
     shown = None
     if reference is not None:
         shown = ReferenceRow(**reference.model_dump(exclude={"concept", "attribute"}))

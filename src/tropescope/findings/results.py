@@ -60,6 +60,30 @@ class EstimateRow(Row):
     items: str
 
 
+class CurveRow(Row):
+    """A measure over the steps of the sampler, with a band that holds at all steps at once.
+
+    `sigma` is the noise level before each step; `items` are the images behind the curve.
+    """
+
+    measure: str
+    version: int
+    model: str
+    concept: str
+    attribute: str
+    velocity: str
+    sigma: tuple[float, ...]
+    value: tuple[float | None, ...]
+    low: tuple[float | None, ...]
+    high: tuple[float | None, ...]
+    level: float
+    n: int
+    n_missing: int
+    method: str
+    notes: tuple[str, ...] = ()
+    items: tuple[str, ...]
+
+
 class ItemSet(Row):
     """The planned images of one model and concept: those judged, and those missing with why."""
 
@@ -85,6 +109,7 @@ class Results(Row):
     logit_scale: float | None
     item_sets: dict[str, ItemSet]
     estimates: tuple[EstimateRow, ...]
+    curves: tuple[CurveRow, ...] = ()
 
     def to_json(self) -> bytes:
         return (self.model_dump_json(indent=1) + "\n").encode()

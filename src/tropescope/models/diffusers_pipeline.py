@@ -6,13 +6,14 @@ import difflib
 import gc
 import inspect
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tropescope.errors import MissingDependency, ModelError
+from tropescope.errors import MissingDependency, ModelError, TropescopeError
 from tropescope.models.diffusers_entry import DiffusersEntry
 from tropescope.models.entry import OpenContext
 from tropescope.models.protocol import BatchTooLarge, Outcome, PromptProblem, Request
@@ -26,6 +27,9 @@ from tropescope.models.torch_device import (
     torch_dtype,
 )
 from tropescope.models.weights import Weights, explain_hub_error, locate, read_json, refuse_pickles
+
+if TYPE_CHECKING:
+    from tropescope.models.tracing import ImageTrace, TraceRequest
 
 _LIBRARIES = ("diffusers", "transformers", "stable_diffusion")
 
@@ -210,36 +214,65 @@ class DiffusersModel:
         return wanted.from_config(current.config)  # type: ignore[attr-defined]
 
     def generate(self, requests: Sequence[Request]) -> Iterator[tuple[Request, Outcome]]:
+        yield from zip(requests, self._paint(requests), strict=True)
+
+    def trace(
+        self, requests: Sequence[Request], wanted: TraceRequest
+    ) -> Iterator[tuple[Request, Outcome, ImageTrace]]:
+        """The same images as `generate` makes, to the bit, with what went on inside."""
+        from tropescope.models.tracing import trace
+
+        with self._memory_errors(), trace(self.pipeline(), wanted) as tracer:
+            outcomes = self._paint(requests)
+        yield from zip(requests, outcomes, tracer.result().images, strict=True)
+
+    def steps(self) -> int:
+        """How many steps a call takes: the study's, or the pipeline's own default."""
+        if self.entry.steps is not None:
+            return self.entry.steps
+        parameters = inspect.signature(self.pipeline_class().__call__).parameters
+        return int(parameters["num_inference_steps"].default)
+
+    def _paint(self, requests: Sequence[Request]) -> list[Outcome]:
+        """One call of the pipeline."""
         torch = import_torch()
         pipeline = self.pipeline()
         arguments = self.call_arguments()
         if isinstance(arguments.get("negative_prompt"), str):
             arguments["negative_prompt"] = [arguments["negative_prompt"]] * len(requests)
         generators = [torch.Generator("cpu").manual_seed(r.seed) for r in requests]
+        with self._memory_errors(), torch.inference_mode(), np.errstate(invalid="ignore"):
+            output = pipeline(
+                prompt=[request.prompt for request in requests],
+                generator=generators,
+                output_type="np",
+                **arguments,
+            )
+        flags = getattr(output, "nsfw_content_detected", None) or [False] * len(requests)
+        return [
+            to_outcome(np.asarray(image), filtered=bool(filtered))
+            for image, filtered in zip(output.images, flags, strict=True)
+        ]
+
+    @contextmanager
+    def _memory_errors(self) -> Iterator[None]:
+        """Out of memory asks for a smaller batch; any other failure names the model."""
+        too_large = None
         try:
-            with torch.inference_mode(), np.errstate(invalid="ignore"):
-                output = pipeline(
-                    prompt=[request.prompt for request in requests],
-                    generator=generators,
-                    output_type="np",
-                    **arguments,
-                )
+            yield
+        except (BatchTooLarge, TropescopeError):
+            raise
         except Exception as error:
             if not is_out_of_memory(error):
                 raise ModelError(
-                    f"{type(pipeline).__name__} failed on {requests[0].prompt!r}: "
-                    f"{type(error).__name__}: {error}",
+                    f"'{self.entry.id}' failed: {type(error).__name__}: {error}",
                     fix="check the model's settings; finished images are kept",
                 ) from error
             too_large = BatchTooLarge(str(error).split("\n")[0])
-        else:
-            flags = getattr(output, "nsfw_content_detected", None) or [False] * len(requests)
-            for request, image, filtered in zip(requests, output.images, flags, strict=True):
-                yield request, to_outcome(np.asarray(image), filtered=bool(filtered))
-            return
-        # Outside the except block, so that the failed call's tensors can be released first.
-        release_memory()
-        raise too_large
+        if too_large is not None:
+            # Outside the except block, so that the failed call's tensors are released first.
+            release_memory()
+            raise too_large
 
     def close(self) -> None:
         self._pipeline = None

@@ -5,10 +5,12 @@ Only safetensors are loaded and no code from a repository is run. Nothing is dow
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import re
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,8 @@ from tropescope.models.entry import OpenContext
 
 _COMMIT = re.compile(r"[0-9a-f]{40}\Z")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[\w.-]+)?\Z")
+EMBEDDED = "embedded:"
+EMBEDDED_GROUP = "tropescope.embedded"
 _PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
 
 
@@ -34,8 +38,27 @@ class Weights:
         return {"content": self.commit} if self.folder else {"id": self.id, "commit": self.commit}
 
 
+def embedded_folder(name: str) -> Path:
+    """The folder of a model that comes with an installed package, named `embedded:<name>`."""
+    known: list[str] = []
+    for point in entry_points(group=EMBEDDED_GROUP):
+        folders: dict[str, Path] = point.load()()
+        if name in folders:
+            return folders[name]
+        known += folders
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean 'embedded:{near[0]}'? " if near else ""
+    raise ModelError(
+        f"no installed package has an embedded model '{name}'",
+        fix=f"{hint}known: {', '.join(sorted(known)) or 'none'}",
+    )
+
+
 def locate(model_id: str, revision: str | None, context: OpenContext) -> Weights:
     """Find a local folder (relative to the study's), else take the id as one of the model hub."""
+    if model_id.startswith(EMBEDDED):
+        folder = embedded_folder(model_id.removeprefix(EMBEDDED))
+        return Weights(model_id, folder, context.fingerprints.of_folder(folder))
     folder = Path(os.path.expanduser(model_id))
     if not folder.is_absolute():
         folder = context.folder / folder

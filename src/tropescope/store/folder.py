@@ -100,7 +100,7 @@ class RunFolder:
         Looking through the images takes a moment in a large run and is only needed where images
         were still being made.
         """
-        patterns = [".part-*", "tables/.part-*", "parts/*/.part-*"]
+        patterns = [".part-*", "tables/.part-*", "parts/*/.part-*", "traces/*/.part-*"]
         for pattern in [*patterns, *(["images/*/.part-*"] if images else [])]:
             for path in self.root.glob(pattern):
                 path.unlink(missing_ok=True)

@@ -18,6 +18,7 @@ def check(study: Study) -> list[tuple[Place, str]]:
         *_references_fit(study),
         *_references_cover(study),
         *_estimand_possible(study),
+        *_traces_possible(study),
     ]
 
 
@@ -89,3 +90,14 @@ def _estimand_possible(study: Study) -> Iterator[tuple[Place, str]]:
             "one template cannot stand for a sample of ways to ask; use `estimand: fixed` or add "
             "templates",
         )
+
+
+def _traces_possible(study: Study) -> Iterator[tuple[Place, str]]:
+    if study.trace is None:
+        return
+    for i, attribute in enumerate(study.trace.attributes or ()):
+        if attribute not in study.attributes:
+            place = ("trace", "attributes", i)
+            yield place, _unknown("attribute", attribute, study.attributes)
+    if all(entry.adapter != "diffusers" for entry in study.models.values()):
+        yield ("trace",), "no model of this study can be traced; only diffusers models can"

@@ -142,6 +142,25 @@ class LabelJudge(StudyPart):
 Judge = Annotated[ClipJudge | LabelJudge, Field(discriminator="kind")]
 
 
+class Trace(StudyPart):
+    """What to look at inside the models while they paint; needs models of diffusers.
+
+    Tracing changes no image. It costs extra passes through the model: two for each step, image and
+    attribute.
+    """
+
+    images_per_prompt: Annotated[int, Field(ge=1)] = 4
+    """The first so many images of every prompt, rounded up to whole batches."""
+    attributes: tuple[str, ...] | None = None
+    """Attributes whose SPI is followed; all of the study by default, an empty list for none."""
+    show_steps: Annotated[int, Field(ge=0, le=100)] = 6
+    """At how many steps the foreseen image is kept as a small picture."""
+    words: tuple[Annotated[str, Field(min_length=1)], ...] | Literal["all"] = ()
+    """Words or phrases of the prompts whose attention is mapped; prompts without them are not."""
+    keep: Literal["reduced", "latents", "everything"] = "reduced"
+    """`latents` keeps the latents of every step, `everything` the velocities too (large)."""
+
+
 class Study(StudyPart):
     """A whole study. `zeta` is the smallest excess over the reference called a stereotype."""
 
@@ -161,6 +180,7 @@ class Study(StudyPart):
     zeta: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.10
     level: Annotated[float, Field(gt=0.5, lt=1.0)] = 0.95
     families: Literal["study", "model", "concept"] = "model"
+    trace: Trace | None = None
 
     def pairs(self) -> list[tuple[str, str]]:
         """Every (concept, attribute) that is measured."""
