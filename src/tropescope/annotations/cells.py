@@ -2,7 +2,7 @@
 
 A cell that begins with = + - @ (or a tab or carriage return before them) is run as a formula by
 spreadsheet programs. Names come from files of strangers, so such text gets an apostrophe in front,
-which spreadsheets hide. Numbers are ours and are left alone. `unescaped` takes it away again.
+which spreadsheets hide; readers take it away again. Numbers are ours and are left alone.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠", "'")
 
 
 def escaped(text: str) -> str:
@@ -20,11 +20,12 @@ def escaped(text: str) -> str:
     >>> escaped("=1+1"), escaped("hat")
     ("'=1+1", 'hat')
     """
-    return "'" + text if text.startswith((*_FORMULA, "'")) else text
+    return "'" + text if text.startswith(_FORMULA) else text
 
 
 def unescaped(text: str) -> str:
-    return text[1:] if text.startswith("'") else text
+    """The text before `escaped`; an apostrophe that guards nothing is part of the text."""
+    return text[1:] if text[:1] == "'" and text[1:].startswith(_FORMULA) else text
 
 
 def csv_bytes(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tropescope.annotations.cells import csv_bytes, unescaped
+from tropescope.annotations.cells import csv_bytes
 from tropescope.annotations.marks import NONE_OF_THE_ABOVE
 from tropescope.annotations.names import plain
 from tropescope.annotations.tables import AnnotationError, Table, read_table, shown
@@ -83,7 +83,7 @@ def read_answers(path: Path, task: Task) -> Answers:
     for row in range(len(table)):
         screen = _screen(table, row, screens)
         place = (screen.rater, screen.order)
-        name = unescaped(table["attribute"][row].strip())
+        name = table["attribute"][row].strip()
         present = _present(table, row)
         if plain(name) == NONE_OF_THE_ABOVE:
             if present:
@@ -154,7 +154,7 @@ def annotations_csv(answers: Answers, task: Task) -> bytes:
 
 def _screen(table: Table, row: int, screens: dict[tuple[str, int], Screen]) -> Screen:
     order = table.number("order", row, low=0, high=1e9)
-    place = (unescaped(table["rater"][row].strip()), int(order))
+    place = (table["rater"][row].strip(), int(order))
     if place not in screens:
         raise table.problem(
             row,

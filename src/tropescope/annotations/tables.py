@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tropescope.annotations.cells import unescaped
 from tropescope.errors import TropescopeError
 
 LARGEST_FILE = 2_000_000_000
@@ -99,7 +100,7 @@ def read_table(
                         fix="a text with a comma must stand in double quotes; " + _SAVE_AS,
                     )
                 for column, cell in zip(columns, cells, strict=True):
-                    column.append(cell)
+                    column.append(unescaped(cell) if cell[:1] == "'" else cell)
                 line_numbers.append(reader.line_num)
         except csv.Error as error:
             raise AnnotationError(

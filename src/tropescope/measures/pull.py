@@ -11,8 +11,9 @@ where the model draws one thing whatever is asked. Mean Sim = the mean of the th
 Tables 3 to 5.
 
 We depart from the paper by giving an interval. It is clustered by seed (the same seeds in d, s and
-ns) and by attribute, two ways (Cameron, Gelbach & Miller 2011), with Student's t on the smaller
-number of clusters. With one attribute on a side the interval is over seeds alone, and says so.
+ns) and by attribute, two ways (Cameron, Gelbach & Miller 2011), with Student's t on the degrees of
+freedom of whichever has fewer. With one attribute on a side the interval is over seeds alone, and
+says so.
 """
 
 from __future__ import annotations
@@ -158,12 +159,12 @@ def _interval(
     by_seed = _influences_of_default(default, gap, seeds)
     attributes: list[float] = []
     cells: list[float] = []
-    smallest = len(seeds)
+    spread = 0
     for images, sign in ((stereo, 1.0), (other, -1.0)):
         pulls = _image_influences(images, centre) * sign
         by_seed += _summed(pulls, np.searchsorted(seeds, images.seed), len(seeds))
         names, number = np.unique(images.attribute, return_inverse=True)
-        smallest = min(smallest, len(names)) if len(names) > 1 else smallest
+        spread += len(names) - 1
         if len(names) > 1:
             between = _attribute_influences(images, centre, number, len(names))
             attributes.append(cluster_variance(between))
@@ -178,7 +179,7 @@ def _interval(
         over = "seeds sampled; attributes sampled"
         both = sum(attributes)
         variance = max(seed_variance + both - sum(cells), seed_variance, both)
-    freedom = smallest - 1 if len(attributes) == 2 else len(seeds) - 1
+    freedom = min(len(seeds) - 1, spread) if len(attributes) == 2 else len(seeds) - 1
     error = float(np.sqrt(variance))
     reach = float(stats.t.isf((1 - level) / 2, freedom)) * error
     p_value = float(stats.t.sf(value / error, freedom)) if error > 0 else None
