@@ -30,6 +30,7 @@ from tropescope.statistics.estimate import Estimate
 from tropescope.statistics.intervals import FloatArray, Interval
 
 VERSION = 1
+_BLOCK = 512
 
 IntArray = NDArray[np.int64]
 
@@ -90,7 +91,7 @@ def self_similarity(x: NDArray[np.floating]) -> float | None:
     n = len(x)
     if n < 2:
         return None
-    total = np.asarray(x, dtype=np.float64).sum(axis=0)
+    total = _mean(x) * n
     own = float(np.einsum("ij,ij->", x, x, dtype=np.float64))
     return float((np.dot(total, total) - own) / (n * (n - 1)))
 
@@ -132,17 +133,23 @@ def stereotypical_pull(
 
 
 def _mean(x: NDArray[np.floating]) -> FloatArray:
-    return np.asarray(x.mean(axis=0, dtype=np.float64))
+    return np.asarray(_sums(x, np.zeros(len(x), dtype=np.int64), 1)[0] / len(x))
 
 
 def _attribute_means(images: ImageSet) -> FloatArray:
-    names, number, count = np.unique(images.attribute, return_inverse=True, return_counts=True)
-    if len(names) == 1:
-        return _mean(images.embedding)[None]
-    order = np.argsort(number, kind="stable")
-    starts = np.concatenate(([0], np.cumsum(count)[:-1]))
-    sums = np.add.reduceat(images.embedding[order], starts, axis=0, dtype=np.float64)
-    return np.asarray(sums / count[:, None])
+    _, number, count = np.unique(images.attribute, return_inverse=True, return_counts=True)
+    return np.asarray(_sums(images.embedding, number, len(count)) / count[:, None])
+
+
+def _sums(x: NDArray[np.floating], group: IntArray, groups: int) -> FloatArray:
+    """Sum of the rows of each group, as matrix products of blocks that are added in double."""
+    total = np.zeros((groups, x.shape[1]))
+    for start in range(0, len(x), _BLOCK):
+        block = x[start : start + _BLOCK]
+        member = np.zeros((groups, len(block)), dtype=x.dtype)
+        member[group[start : start + _BLOCK], np.arange(len(block))] = 1
+        total += member @ block
+    return total
 
 
 def _interval(
@@ -161,12 +168,13 @@ def _interval(
     cells: list[float] = []
     spread = 0
     for images, sign in ((stereo, 1.0), (other, -1.0)):
-        pulls = _image_influences(images, centre) * sign
+        along = _along(images, centre)
+        pulls = _image_influences(images, along) * sign
         by_seed += _summed(pulls, np.searchsorted(seeds, images.seed), len(seeds))
         names, number = np.unique(images.attribute, return_inverse=True)
         spread += len(names) - 1
         if len(names) > 1:
-            between = _attribute_influences(images, centre, number, len(names))
+            between = _attribute_influences(along, number)
             attributes.append(cluster_variance(between))
             pairs = number * len(seeds) + np.searchsorted(seeds, images.seed)
             cells.append(float(np.square(_summed(pulls, pairs, len(names) * len(seeds))).sum()))
@@ -186,26 +194,26 @@ def _interval(
     return Interval(value - reach, value + reach, level), p_value, over
 
 
+def _along(images: ImageSet, direction: FloatArray) -> FloatArray:
+    return np.asarray(images.embedding @ direction.astype(images.embedding.dtype), dtype=np.float64)
+
+
 def _influences_of_default(default: ImageSet, gap: FloatArray, seeds: IntArray) -> FloatArray:
-    along = np.asarray(default.embedding @ gap.astype(default.embedding.dtype), dtype=np.float64)
+    along = _along(default, gap)
     pulls = (along - along.mean()) / len(along)
     return _summed(pulls, np.searchsorted(seeds, default.seed), len(seeds))
 
 
-def _image_influences(images: ImageSet, centre: FloatArray) -> FloatArray:
-    """How far each image pulls centre · (mean of its attribute means), around its attribute."""
-    along = np.asarray(images.embedding @ centre.astype(images.embedding.dtype), dtype=np.float64)
-    names, number, count = np.unique(images.attribute, return_inverse=True, return_counts=True)
+def _image_influences(images: ImageSet, along: FloatArray) -> FloatArray:
+    """How far each image pulls the mean of the attributes' means, around its own attribute."""
+    _, number, count = np.unique(images.attribute, return_inverse=True, return_counts=True)
     mean = np.bincount(number, along) / count
-    return np.asarray((along - mean[number]) / (count[number] * len(names)))
+    return np.asarray((along - mean[number]) / (count[number] * len(count)))
 
 
-def _attribute_influences(
-    images: ImageSet, centre: FloatArray, number: IntArray, attributes: int
-) -> FloatArray:
-    along = np.asarray(images.embedding @ centre.astype(images.embedding.dtype), dtype=np.float64)
+def _attribute_influences(along: FloatArray, number: IntArray) -> FloatArray:
     mean = np.bincount(number, along) / np.bincount(number)
-    return np.asarray((mean - mean.mean()) / attributes)
+    return np.asarray((mean - mean.mean()) / len(mean))
 
 
 def _summed(values: FloatArray, groups: IntArray, number: int) -> FloatArray:
