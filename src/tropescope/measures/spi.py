@@ -172,8 +172,13 @@ def _newcombe(value: float, m: int, n: int, level: float) -> Interval:
         spread = 1 + size * (1 - theta) / (2 - theta) + size * theta / (1 + theta)
         return abs(value - theta) - z * float(np.sqrt(theta * (1 - theta) * spread / (m * n)))
 
-    low = 0.0 if gap(1e-12) <= 0 or value == 0 else optimize.brentq(gap, 1e-12, value)
-    high = 1.0 if gap(1 - 1e-12) <= 0 or value == 1 else optimize.brentq(gap, value, 1 - 1e-12)
+    # Both distances vanish at the value itself when it is 0 or 1; the roots lie beside it.
+    tiny = 1e-9
+    low, high = 0.0, 1.0
+    if value > 0 and gap(tiny) > 0:
+        low = optimize.brentq(gap, tiny, value - tiny)
+    if value < 1 and gap(1 - tiny) > 0:
+        high = optimize.brentq(gap, value + tiny, 1 - tiny)
     return Interval(float(low), float(high), level)
 
 
