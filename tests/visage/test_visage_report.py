@@ -184,6 +184,30 @@ def test_command(files: tuple[Path, Path, Path], tmp_path: Path) -> None:
     assert not (tmp_path / "q").exists()
 
 
+def test_captions_beside_raters(files: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    captions = tmp_path / "captions.csv"
+    captions.write_text(
+        "image,caption\n"
+        + "".join(f"Kestran-{n}.png,two people with Hats and scarves\n" for n in range(8))
+        + "Mexican-0.png,a boat on the hat\n"
+    )
+    result = write_visage(*files, tmp_path / "o", captions=captions)
+    assert result.captioned is not None
+    own = result.captioned.of("Kestran", filtered=True)
+    assert {row.attribute for row in own} == {"hat", "scarf"}
+    assert all(row.named == 8 and row.marked for row in own)
+    assert result.captioned.agreement.named == 3
+    assert result.captioned.agreement.precision == 1
+    assert 0 < result.captioned.agreement.recall < 1
+    rows = _rows(result.salience)
+    assert {row["visual_filter"] for row in rows} == {"yes", "no"}
+    page = result.report.read_text("utf-8")
+    assert "Captions beside raters" in page
+    captions.write_text("image,caption\nNobody1.png,hat\n")
+    with pytest.raises(AnnotationError, match=r"captions.csv, line 2: the image 'Nobody1.png'"):
+        write_visage(*files, tmp_path / "p", captions=captions)
+
+
 def test_steps() -> None:
     steps = (Step(0, "a", ""), Step(1, "b", ""), Step(5, "c", ""))
     assert [step_of(steps, value).style for value in (-3, 0, 1, 4.9, 80)] == list("aabbc")

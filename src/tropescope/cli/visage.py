@@ -24,6 +24,10 @@ def visage(
     out: Annotated[Path, typer.Option("--out", help="Folder for the results.")] = Path(
         "runs/visage"
     ),
+    captions: Annotated[
+        Path | None,
+        typer.Option("--captions", help="CSV: image and caption, to compare captions with raters."),
+    ] = None,
     published: Annotated[
         bool, typer.Option("--published", help="Score as in the paper's Tables 1 and 2.")
     ] = False,
@@ -44,7 +48,12 @@ def visage(
     from tropescope.visage.writing import write_visage
 
     written = write_visage(
-        annotations, attributes, stereotypes, out, settings=Settings(published=published)
+        annotations,
+        attributes,
+        stereotypes,
+        out,
+        captions=captions,
+        settings=Settings(published=published),
     )
     if json:
         from tropescope.cli.output import print_json

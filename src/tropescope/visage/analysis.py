@@ -237,13 +237,15 @@ def _with_verdicts(rows: list[IdentityRow], settings: Settings) -> list[Identity
         for number, row in enumerate(rows)
         if row.k_stereo >= least and row.tendency.difference.p_value is not None
     ]
-    adjusted = benjamini_hochberg([rows[n].tendency.difference.p_value or 0.0 for n in scored])
+    p_values = [rows[n].tendency.difference.p_value or 0.0 for n in scored]
+    more, less = benjamini_hochberg(p_values), benjamini_hochberg([1 - p for p in p_values])
+    limit = (1 - settings.level) / 2
     result = [row if row.k_stereo >= least else _without_theta(row, least) for row in rows]
-    for number, p in zip(scored, adjusted, strict=True):
+    for number, up, down in zip(scored, more, less, strict=True):
         verdict = rows[number].tendency.difference.verdict
-        if verdict == "found" and p > (1 - settings.level) / 2:
+        if (verdict == "found" and up > limit) or (verdict == "excluded" and down > limit):
             verdict = "undecided"
-        result[number] = replace(result[number], adjusted_p=p, verdict=verdict)
+        result[number] = replace(result[number], adjusted_p=up, verdict=verdict)
     return result
 
 

@@ -15,6 +15,7 @@ from tropescope.report.rendering import asset, environment
 from tropescope.version import __version__
 from tropescope.visage import views
 from tropescope.visage.analysis import Analysis
+from tropescope.visage.captioned import Captioned
 from tropescope.visage.charts import bar_chart
 from tropescope.visage.claims import PRINTED_CONSENSUS, Claim
 from tropescope.visage.inputs import Inputs
@@ -29,6 +30,7 @@ def report_html(
     inputs: Inputs,
     analysis: Analysis,
     claims: tuple[Claim, ...],
+    captioned: Captioned | None = None,
     *,
     files: dict[str, str],
 ) -> bytes:
@@ -45,6 +47,7 @@ def report_html(
             inputs=inputs,
             analysis=analysis,
             claims=claims,
+            captioned=captioned,
             files=files,
             maps=views.map_views(analysis),
             shapes=shapes(),

@@ -6,8 +6,10 @@ import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tropescope.annotations.captions import read_captions
 from tropescope.store.atomic import write_if_changed
 from tropescope.visage.analysis import Analysis, Settings, analyse
+from tropescope.visage.captioned import Captioned, caption_analysis, salience_csv
 from tropescope.visage.claims import Claim, claims_of
 from tropescope.visage.inputs import Inputs, read_inputs
 from tropescope.visage.page import report_html
@@ -22,6 +24,7 @@ class Written:
     analysis: Analysis
     claims: tuple[Claim, ...]
     folder: Path
+    captioned: Captioned | None = None
 
     @property
     def report(self) -> Path:
@@ -35,6 +38,11 @@ class Written:
     def attributes(self) -> Path:
         return self.folder / "attributes.csv"
 
+    @property
+    def salience(self) -> Path:
+        """Only where captions were given."""
+        return self.folder / "salience.csv"
+
 
 def write_visage(
     annotations: Path,
@@ -42,6 +50,7 @@ def write_visage(
     stereotypes: Path,
     out: Path,
     *,
+    captions: Path | None = None,
     settings: Settings | None = None,
 ) -> Written:
     """Read, score and write; writing again with the same inputs changes no byte."""
@@ -53,18 +62,25 @@ def write_visage(
         other = analyse(inputs, replace(settings, published=not settings.published))
         published, default = (analysis, other) if settings.published else (other, analysis)
         claims = claims_of(inputs, published, default)
+    captioned = None
+    if captions is not None:
+        captioned = caption_analysis(inputs, analysis, read_captions(captions, inputs.marks))
     files = {
         f"{what}: {path.name}": _digest(path)
         for what, path in (
             ("Annotations", annotations),
             ("Attributes", attributes),
             ("Stereotypes", stereotypes),
+            ("Captions", captions),
         )
+        if path is not None
     }
-    written = Written(inputs, analysis, claims, out)
+    written = Written(inputs, analysis, claims, out, captioned)
+    if captioned is not None:
+        write_if_changed(written.salience, salience_csv(captioned))
     write_if_changed(written.identities, identities_csv(analysis))
     write_if_changed(written.attributes, attributes_csv(analysis))
-    write_if_changed(written.report, report_html(inputs, analysis, claims, files=files))
+    write_if_changed(written.report, report_html(inputs, analysis, claims, captioned, files=files))
     return written
 
 
