@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from tropescope.cli import demo, doctor, plan, report, run, verify
+from tropescope.cli import demo, doctor, plan, report, run, verify, visage
 from tropescope.cli.output import print_error
 from tropescope.errors import TropescopeError
 from tropescope.version import __version__
@@ -25,7 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-for command in (demo, run, plan, report, verify, doctor):
+for command in (demo, run, plan, report, verify, visage, doctor):
     app.command()(getattr(command, command.__name__.rpartition(".")[2]))
 
 
