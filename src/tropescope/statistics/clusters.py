@@ -55,7 +55,7 @@ def clustered_rates(
     )
     tail = (1 - level) / 2
     several = groups > 1
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         spread = (variance > 0) & (p > 0) & (p < 1)
         most = np.where(spread, every, different)
         effective = np.where(spread, np.minimum(p * (1 - p) / variance, most), most)

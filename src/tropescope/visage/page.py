@@ -19,6 +19,7 @@ from tropescope.visage.captioned import Captioned
 from tropescope.visage.charts import bar_chart
 from tropescope.visage.claims import PRINTED_CONSENSUS, Claim
 from tropescope.visage.inputs import Inputs
+from tropescope.visage.map_views import map_views
 from tropescope.visage.maps import shapes
 from tropescope.visage.outline import CREDIT
 from tropescope.visage.raters import likert_agreement
@@ -49,7 +50,7 @@ def report_html(
             claims=claims,
             captioned=captioned,
             files=files,
-            maps=views.map_views(analysis),
+            maps=map_views(analysis),
             shapes=shapes(),
             regions=views.region_views(analysis),
             top=top,
