@@ -23,7 +23,8 @@ from tropescope.models.tracing.families import Family, Inputs
 from tropescope.models.tracing.result import WordTrace, scale_map
 from tropescope.models.tracing.words import Word, find_words, token_positions
 
-_CHUNK = 1 << 24
+#: Pixels resized at once: what fits a processor's cache, and what keeps a GPU busy.
+_CHUNK = {False: 1 << 16, True: 1 << 26}
 
 
 class WordHeat:
@@ -189,12 +190,25 @@ def resized(sums: Any, shape: tuple[int, int], grid: tuple[int, int]) -> Any:
     """Sum over heads of the clamped, bicubically resized maps: (images, tokens, *grid)."""
     torch = import_torch()
     images, heads, _, tokens = sums.shape
-    maps = sums.transpose(2, 3).reshape(images, heads * tokens, *shape)
-    total = torch.zeros((images, tokens, *grid), device=sums.device)
-    size = max(1, _CHUNK // (images * tokens * grid[0] * grid[1])) * tokens
-    for start in range(0, heads * tokens, size):
-        part = torch.nn.functional.interpolate(
-            maps[:, start : start + size], size=grid, mode="bicubic", align_corners=False
-        ).clamp_(min=0)
-        total += part.reshape(images, -1, tokens, *grid).sum(1)
-    return total
+    maps = sums.permute(1, 0, 3, 2).reshape(heads, images * tokens, *shape)
+    down, across = (_bicubic(old, new, sums) for old, new in zip(shape, grid, strict=True))
+    total = torch.zeros((images * tokens, *grid), device=sums.device)
+    size = max(1, _CHUNK[sums.device.type == "cuda"] // (grid[0] * grid[1]))
+    for head in maps:
+        for start in range(0, len(head), size):
+            part = down @ (head[start : start + size] @ across.T)
+            total[start : start + size] += part.clamp_(min=0)
+    return total.reshape(images, tokens, *grid)
+
+
+def _bicubic(old: int, new: int, like: Any) -> Any:
+    """Bicubic resizing of one axis as a matrix (new × old), in torch's own coefficients.
+
+    The resizing is separable; as two products it is several times faster than `interpolate`.
+    """
+    torch = import_torch()
+    unit = torch.eye(old, device=like.device)[None, None]
+    size = (new, old)
+    return torch.nn.functional.interpolate(unit, size=size, mode="bicubic", align_corners=False)[
+        0, 0
+    ]
