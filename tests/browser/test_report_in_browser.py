@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from traced_runs import make_traced_run
 
 from synthetic_runs import HOSTILE, make_run, study_data
 
@@ -28,6 +29,18 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
         rate_of=lambda row, attribute: {"hat": 0.9, "beard": 0.3, "glasses": 0.02}[attribute],
         distinct=40,
         truth=True,
+    )
+    run.report()
+    return run.folder.report
+
+
+@pytest.fixture(scope="module")
+def traced_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = make_traced_run(
+        tmp_path_factory.mktemp("traced"),
+        attributes=("hat", "beard", "glasses", "scarf", "cap", "shawl", "n" * 300),
+        templates=1,
+        images_per_prompt=4,
     )
     run.report()
     return run.folder.report
@@ -107,7 +120,10 @@ def _colours(png: bytes) -> list[Any]:
     from PIL import Image
 
     with Image.open(io.BytesIO(png)) as image:
-        return [image.convert("RGB").getpixel((x, 40)) for x in range(0, 100, 4)]
+        middle = image.convert("RGB").crop(
+            (0, image.height // 2, image.width, image.height // 2 + 1)
+        )
+        return [pixel for _, pixel in middle.getcolors() or []]
 
 
 def test_links_open_what_they_lead_to_and_tables_sort(chromium: Any, report: Path) -> None:
@@ -149,7 +165,7 @@ def test_no_foreign_script_runs(chromium: Any, hostile_report: Path) -> None:
 
 
 @pytest.mark.parametrize("width", [360, 1200])
-@pytest.mark.parametrize("kind", ["report", "hostile_report"])
+@pytest.mark.parametrize("kind", ["report", "hostile_report", "traced_report"])
 def test_the_page_is_never_wider_than_the_screen(
     chromium: Any, width: int, kind: str, request: pytest.FixtureRequest
 ) -> None:
@@ -188,7 +204,29 @@ CONTRAST = """
 """
 
 
+def test_pictures_stand_under_their_steps(chromium: Any, traced_report: Path) -> None:
+    for width in (360, 1200):
+        with opened(chromium, traced_report) as seen:
+            page = seen.page
+            page.set_viewport_size({"width": width, "height": 900})
+            page.locator("nav a[href='#inside']").click()
+            middles = """es => es.map(e => e.getBoundingClientRect())
+                .map(r => Math.round(r.x + r.width / 2))"""
+            figure = page.locator("#i1 .curves").first
+            steps = figure.locator(".row > .lane").last.locator("text:has(title)")
+            pictures = figure.locator(".film").first.locator("use")
+            lines = figure.locator(".lane").first.locator("line.g")
+            wanted = steps.evaluate_all(middles)
+            assert len(wanted) == 6
+            for found in (pictures.evaluate_all(middles), lines.evaluate_all(middles)):
+                assert all(abs(a - b) <= 2 for a, b in zip(found, wanted, strict=True))
+            assert len(set(_colours(pictures.last.screenshot()))) > 1
+            assert page.locator("#i1 .heat .t use").first.is_visible()
+            assert seen.complaints == []
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_contrast(chromium: Any, report: Path, scheme: str) -> None:
-    with opened(chromium, report, color_scheme=scheme) as seen:
+@pytest.mark.parametrize("kind", ["report", "traced_report"])
+def test_contrast(chromium: Any, scheme: str, kind: str, request: pytest.FixtureRequest) -> None:
+    with opened(chromium, request.getfixturevalue(kind), color_scheme=scheme) as seen:
         assert seen.page.evaluate(CONTRAST) == []

@@ -111,6 +111,15 @@ def shown_by_chance(rate_of: Callable[[ImageRow, str], float]) -> Callable[[Imag
     return margin
 
 
+def planned_images(study: Study) -> list[PlannedImage]:
+    return [
+        PlannedImage(digest([model, prompt.text, i])[:32], model, prompt, i, i)
+        for model in study.models
+        for prompt in prompts_of(study)
+        for i in range(study.images_per_prompt)
+    ]
+
+
 def make_run(
     root: Path,
     data: Mapping[str, Any],
@@ -126,12 +135,7 @@ def make_run(
     folder = RunFolder(root)
     folder.create()
     folder.study.write_text(text, "utf-8")
-    planned = [
-        PlannedImage(digest([model, prompt.text, i])[:32], model, prompt, i, i)
-        for model in study.models
-        for prompt in prompts_of(study)
-        for i in range(study.images_per_prompt)
-    ]
+    planned = planned_images(study)
     stored = {}
     records: dict[str, dict[str, Any]] = {}
     for number, image in enumerate(planned):

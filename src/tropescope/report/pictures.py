@@ -81,6 +81,17 @@ class Evidence:
                         self._margins[name] = np.full(len(self._images), np.nan, dtype=np.float32)
                     self._margins[name][position] = margin
 
+    def image(self, key: str) -> ImageRow | None:
+        """A usable image of the run."""
+        return self._images.get(key)
+
+    def shows(self, key: str, attribute: str) -> bool | None:
+        """Whether an image was judged to show the attribute; None where it was not judged."""
+        position, margins = self._position.get(key), self._margins.get(attribute)
+        if position is None or margins is None or np.isnan(margins[position]):
+            return None
+        return bool(margins[position] > 0)
+
     def gallery(self, answer: Answer, *, each: int) -> Gallery:
         """`each` of the most and `each` of the least certain images on either side."""
         margins = self._margins.get(answer.attribute)

@@ -43,7 +43,12 @@ def settings_of(
         models=tuple((name, lines(identity)) for name, identity in results.models.items()),
         judge=lines(results.judge),
         facts=lines(facts),
-        measures=tuple(sorted({(row.measure, row.version) for row in results.estimates})),
+        measures=tuple(
+            sorted(
+                {(row.measure, row.version) for row in results.estimates}
+                | {(row.measure, row.version) for row in results.curves}
+            )
+        ),
         study_text=text[:MOST_STUDY_TEXT],
         study_cut=len(text) > MOST_STUDY_TEXT,
         study_sha256=hashlib.sha256(text.encode("utf-8", "replace")).hexdigest(),

@@ -13,6 +13,7 @@ from tropescope.findings.answers import Answer, answers_of, by_strength, main_es
 from tropescope.findings.results import Results
 from tropescope.findings.summary import summary_of
 from tropescope.report.chart import SYMBOLS
+from tropescope.report.inside import inside_of
 from tropescope.report.missing import OUTCOMES, missing_of
 from tropescope.report.overview import overviews
 from tropescope.report.pictures import Evidence, Gallery
@@ -67,6 +68,7 @@ def report_html(
     references = references_of(answers)
     writer = SectionWriter(views, columns_of(every), references)
     phrases = {name: concept.phrase for name, concept in study.concepts.items()}
+    evidence = Evidence(folder, results)
     strongest = [view.name for view in sorted(views, key=lambda view: -view.strength)]
     values: dict[str, object] = {
         "study": study,
@@ -87,11 +89,11 @@ def report_html(
         "script": asset("report.js"),
         "policy": content_security_policy(),
         "symbols": SYMBOLS,
+        "inside": inside_of(folder, results, evidence, phrases=phrases, limit=limit),
     }
     shell = _page(values, (), Markup(""), {})
     details = details_that_fit(views, writer, room=int(limit * _TEXT_SHARE) - len(shell))
     text = sum(len(writer.section(view, details[view.name]).encode()) for view in views)
-    evidence = Evidence(folder, results)
     ordered = fair_order(views, answers, shown={n for n, d in details.items() if d != "none"})
 
     def galleries_at(each: int) -> list[Gallery]:
