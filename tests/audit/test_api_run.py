@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +15,28 @@ from tropescope.errors import ModelError, OfflineError, SpendLimit
 from loopback import LoopbackAPI, Reply, error, image_bytes, picture
 from runs import contents, world_study, write_study
 
+Study = Callable[..., dict[str, Any]]
 KEY = "sk-a-very-secret-key-0123456789"
 
+pytestmark = pytest.mark.models
 
-def study(api: LoopbackAPI, **settings: Any) -> dict[str, Any]:
+
+@pytest.fixture
+def study(tiny_model: Callable[[str], Path]) -> Callable[..., dict[str, Any]]:
+    """A study of the loopback API, judged by a tiny CLIP."""
+    return lambda api, **settings: api_study(api, tiny_model("clip"), **settings)
+
+
+def api_study(api: LoopbackAPI, judge: Path, **settings: Any) -> dict[str, Any]:
     entry = {"adapter": "openai", "id": "painter", "base_url": api.base_url, "batch_size": 4,
              "concurrency": 2, "retries": 1, "timeout_s": 5, **settings}  # fmt: skip
     return world_study(
         models={"api": entry},
         images_per_prompt=4,
         measures=["attribute_rate"],
-        judge={"kind": "labels"},
+        judge={"kind": "clip", "id": str(judge)},
+        attributes={"hat": {"present": "a person wearing a hat", "absent": "a person"}},
+        references=[],
     )
 
 
@@ -41,7 +53,7 @@ def asked(api: LoopbackAPI) -> int:
     return sum(seen.method == "POST" for seen in api.seen)
 
 
-def test_a_finished_item_is_never_asked_for_again(tmp_path: Path) -> None:
+def test_a_finished_item_is_never_asked_for_again(tmp_path: Path, study: Study) -> None:
     with LoopbackAPI(pictures()) as api:
         path = write_study(tmp_path, study(api))
         run = tropescope.run(path, out=tmp_path / "run")
@@ -52,7 +64,7 @@ def test_a_finished_item_is_never_asked_for_again(tmp_path: Path) -> None:
         assert contents(run.path, everything=True) == before
 
 
-def test_after_an_error_only_the_missing_items_are_asked_for(tmp_path: Path) -> None:
+def test_after_an_error_only_the_missing_items_are_asked_for(tmp_path: Path, study: Study) -> None:
     replies = [*pictures()[:6], error(401, message=f"bad key {KEY}")]
     with LoopbackAPI(replies) as api:
         path = write_study(tmp_path, study(api, concurrency=1))
@@ -66,7 +78,7 @@ def test_after_an_error_only_the_missing_items_are_asked_for(tmp_path: Path) -> 
         assert {r["outcome"] for r in run.images().to_pylist()} == {"generated"}
 
 
-def test_refusals_are_results_and_failures_are_tried_again(tmp_path: Path) -> None:
+def test_refusals_are_results_and_failures_are_tried_again(tmp_path: Path, study: Study) -> None:
     prompt = "a photo of a Kestran person"
     refused = error(400, code="content_policy_violation", message="no such pictures")
     recovering = [*[Reply(500, b"<html>oops</html>")] * 8, picture()]
@@ -85,7 +97,7 @@ def test_refusals_are_results_and_failures_are_tried_again(tmp_path: Path) -> No
         assert {r["outcome"] for r in again.images().to_pylist()} == {"generated", "refused"}
 
 
-def test_the_spending_cap_holds_over_all_continuations(tmp_path: Path) -> None:
+def test_the_spending_cap_holds_over_all_continuations(tmp_path: Path, study: Study) -> None:
     with LoopbackAPI(pictures()) as api:
         settings = study(api, price_per_image=0.5, spend_cap=3.0, concurrency=1)
         path = write_study(tmp_path, settings)
@@ -94,14 +106,14 @@ def test_the_spending_cap_holds_over_all_continuations(tmp_path: Path) -> None:
                 tropescope.run(path, out=tmp_path / "run")
             assert asked(api) == 6
         manifest = json.loads((tmp_path / "run" / "manifest.json").read_text("utf-8"))
-        assert manifest["spending"]["api"] == pytest.approx(3.0)
+        assert manifest["spending"]["api"]["spent"] == pytest.approx(3.0)
         settings["models"]["api"]["spend_cap"] = 100.0
         run = tropescope.run(write_study(tmp_path, settings), out=tmp_path / "run")
         assert asked(api) == 16
         assert run.images().num_rows == 16
 
 
-def test_no_file_of_a_run_holds_the_key(tmp_path: Path) -> None:
+def test_no_file_of_a_run_holds_the_key(tmp_path: Path, study: Study) -> None:
     with LoopbackAPI([error(500, message=f"echo {KEY}"), *pictures()]) as api:
         run = tropescope.run(write_study(tmp_path, study(api)), out=tmp_path / "run")
     for path in run.path.rglob("*"):
@@ -109,9 +121,13 @@ def test_no_file_of_a_run_holds_the_key(tmp_path: Path) -> None:
             assert KEY.encode() not in path.read_bytes()
 
 
-def test_offline_is_real(tmp_path: Path) -> None:
+def test_offline_is_real(tmp_path: Path, tiny_model: Callable[[str], Path]) -> None:
     settings = world_study(
-        models={"api": {"adapter": "openai", "id": "x", "base_url": "https://images.example/v1"}}
+        models={"api": {"adapter": "openai", "id": "x", "base_url": "https://images.example/v1"}},
+        judge={"kind": "clip", "id": str(tiny_model("clip"))},
+        attributes={"hat": {"present": "a person wearing a hat", "absent": "a person"}},
+        references=[],
+        measures=["attribute_rate"],
     )
     with pytest.raises(OfflineError):
         tropescope.run(write_study(tmp_path, settings), out=tmp_path / "run", offline=True)

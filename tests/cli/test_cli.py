@@ -11,6 +11,7 @@ import pytest
 
 from tropescope.audit.source import ready_studies
 
+import tiny
 from runs import world_study, write_study
 
 
@@ -70,7 +71,8 @@ def test_plan_counts_and_makes_nothing(tmp_path: Path) -> None:
 def test_plan_prints_the_cost_of_an_api(tmp_path: Path) -> None:
     entry = {"adapter": "openai", "id": "x", "base_url": "https://images.example/v1",
              "price_per_image": 0.04}  # fmt: skip
-    study = write_study(tmp_path, world_study(models={"api": entry}))
+    judge = {"kind": "clip", "id": str(tiny.clip(tmp_path / "clip", length=32))}
+    study = write_study(tmp_path, world_study(models={"api": entry}, judge=judge))
     done = tropescope("plan", study)
     assert done.returncode == 0, done.stderr
     assert "about 1.60 USD" in done.stdout
@@ -81,7 +83,14 @@ def test_plan_prints_the_cost_of_an_api(tmp_path: Path) -> None:
     [
         ({"seeed": 1}, 3, "did you mean 'seed'"),
         ({"concepts": {"k": "Kestrn person"}}, 3, "did you mean 'kestran'"),
-        ({"models": {"m": {"adapter": "diffusers", "id": "no/such-model"}}}, 4, "offline"),
+        (
+            {
+                "models": {"m": {"adapter": "diffusers", "id": "no/such-model"}},
+                "judge": {"kind": "clip", "id": "no/such-judge"},
+            },
+            4,
+            "offline",
+        ),
     ],
 )
 def test_errors_are_short_and_have_their_exit_code(
@@ -114,11 +123,12 @@ def test_other_refusals(tmp_path: Path) -> None:
 
 def test_doctor_says_what_is_here(tmp_path: Path) -> None:
     entry = {"adapter": "diffusers", "id": "no/such-model"}
-    study = write_study(tmp_path, world_study(models={"m": entry}))
+    judge = {"kind": "clip", "id": "no/such-judge", "revision": "a" * 40}
+    study = write_study(tmp_path, world_study(models={"m": entry}, judge=judge))
     done = tropescope("doctor", study)
     assert done.returncode == 0, done.stderr
     assert "no/such-model" in done.stdout
-    assert "not on this machine" in done.stdout
+    assert done.stdout.count("not on this machine") == 2
     assert json.loads(tropescope("doctor", "--json").stdout)[0]["what"] == "tropescope"
 
 

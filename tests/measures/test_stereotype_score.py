@@ -85,7 +85,32 @@ def test_no_image_is_not_defined_rather_than_zero() -> None:
     result = stereotype_score(empty, ReferenceRate(0.5))
     assert result.score.value is None
     assert result.score.verdict == "undecided"
-    assert "not defined" in result.score.notes[0]
+    assert "nothing to measure" in result.score.notes[0]
+
+
+def test_one_prompt_is_no_sample_but_other_cells_go_on() -> None:
+    one = sample([1, 0, 1], [0, 0, 0], [0, 3])
+    estimate = attribute_rate(one, estimand="sample")
+    assert estimate.value is None
+    assert (estimate.n, estimate.n_missing) == (3, 3)
+    assert "one prompt is no sample" in estimate.notes[0]
+    assert stereotype_score(one, ReferenceRate(0.5), estimand="sample").score.value is None
+    assert parity_gap(one, estimand="sample").value is None
+    assert attribute_rate(one, estimand="fixed").value == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("prompts", range(2, 31))
+@pytest.mark.parametrize("each", [1, 2, 3])
+def test_sampled_prompts_work_for_any_number(prompts: int, each: int) -> None:
+    rng = np.random.default_rng(prompts)
+    values = (rng.random(prompts * each) < 0.6).astype(float)
+    drawn = RateSample(values, np.repeat(np.arange(prompts), each), np.zeros(prompts, int))
+    for reference in (0.0, 0.4, 0.6, 1.0):
+        score = stereotype_score(drawn, ReferenceRate(reference), estimand="sample").difference
+        assert score.p_value is not None
+        assert score.p_less is not None
+        assert 0 <= score.p_value <= 1
+        assert 0 <= score.p_less <= 1
 
 
 def test_bad_input_is_refused() -> None:
@@ -107,6 +132,11 @@ def test_posterior_is_equation_four_and_saturates() -> None:
     zeros = np.zeros(3, int)
     estimate = attribute_rate(RateSample(p, zeros, np.array([0])), estimator="posterior")
     assert estimate.value == pytest.approx(direct)
+    labels = sample([1, 1, 0], [0, 0, 0], [0])
+    assert attribute_rate(labels, estimator="posterior").value is None
+    uneven = RateSample(p, np.array([0, 0, 1]), np.array([0, 0]))
+    sampled = attribute_rate(uneven, estimator="posterior", estimand="sample")
+    assert sampled.value == pytest.approx(direct)
     many = RateSample(np.tile(p, 500), np.zeros(1500, int), np.array([0]))
     assert attribute_rate(many, estimator="posterior").value == pytest.approx(1.0)
     assert attribute_rate(many, estimator="soft").value == pytest.approx(p.mean())
@@ -173,12 +203,18 @@ def test_an_uncertain_reference_can_undo_a_finding() -> None:
     assert unsure.score.verdict == "undecided"
 
 
-def test_the_fatal_reference_is_where_the_verdict_turns() -> None:
+@pytest.mark.parametrize("width", [0.0, 0.1])
+def test_the_fatal_reference_is_where_the_verdict_turns(width: float) -> None:
     drawn = sample([1.0] * 60 + [0.0] * 40, [0] * 100, [0])
-    fatal = stereotype_score(drawn, ReferenceRate(0.2)).fatal_reference
+
+    def reference(value: float) -> ReferenceRate:
+        around = Interval(value - width, value + width, 0.95) if width else None
+        return ReferenceRate(value, around)
+
+    fatal = stereotype_score(drawn, reference(0.2)).fatal_reference
     assert fatal is not None
-    below = stereotype_score(drawn, ReferenceRate(fatal - 1e-6)).score.verdict
-    above = stereotype_score(drawn, ReferenceRate(fatal + 1e-6)).score.verdict
+    below = stereotype_score(drawn, reference(fatal - 1e-6)).score.verdict
+    above = stereotype_score(drawn, reference(fatal + 1e-6)).score.verdict
     assert (below, above) == ("found", "undecided")
 
 

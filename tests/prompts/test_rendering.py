@@ -11,8 +11,8 @@ from tropescope.prompts.rendering import render
 @pytest.mark.parametrize(
     ("word", "expected"),
     [
-        *((w, "an") for w in ["Iranian", "hour", "heir", "honest", "MRI", "X-ray", "umbrella", "uninformed", "urban", "elderly", "African-American", "Oberin", "unusual", "Urdu", "owl", "heiress", "unimportant", "FBI"]),
-        *((w, "a") for w in ["European", "user", "university", "unicorn", "one-armed", "US-born", "Ugandan", "Uruguayan", "Kestran", "hotel", "hero", "herb", "Ukrainian", "union", "Uzbek", "usual", "utility", "woman"]),
+        *((w, "an") for w in ["Iranian", "hour", "heir", "honest", "MRI", "X-ray", "umbrella", "uninformed", "urban", "elderly", "African-American", "Oberin", "unusual", "Urdu", "owl", "heiress", "unimportant", "unidentified", "Uzbek", "FBI"]),
+        *((w, "a") for w in ["European", "user", "university", "unicorn", "one-armed", "US-born", "Ugandan", "Uruguayan", "Kestran", "hotel", "hero", "herb", "Ukrainian", "union", "usual", "utility", "Uyghur", "Ute", "UN worker", "U.S. citizen", "UAE citizen", "NATO soldier", "Honolulu resident", "woman"]),
     ],
 )  # fmt: skip
 def test_the_article_follows_the_sound(word: str, expected: str) -> None:

@@ -76,6 +76,11 @@ def test_a_good_study_loads() -> None:
         ("  kestran: Kestran person", "  kestran: A\n  kestran: B", "line 7: 'kestran' stands twice"),
         ("images_per_prompt: 4", "images_per_prompt: 0", "line 10: images_per_prompt"),
         ("judge: {kind: labels}", "judge: {kind: clop}", "line 17: judge"),
+        ("seed: 7", "seed: " + "9" * 5000, "line 2: '999"),
+        ("seed: 7", "seed: !!int 7", "line 2: YAML tags are not allowed"),
+        ("    - a photo of a {concept}", "    - a photo of a {concept}\n    - a photo  of an {concept}", "a template stands twice"),
+        ("judge: {kind: labels}", "judge: {kind: labels}\nestimators: [mean, mean]", "a name stands twice"),
+        ("  kestran: Kestran person", "  kestran: {phrase: Kestran person, attributes: [hat, hat]}", "an attribute stands twice"),
         ("judge: {kind: labels}", "judge: {kind: labels, sens: 1}", "unknown key 'sens'"),
         ("  templates:\n    - a photo of a {concept}", "  estimand: sample\n  templates: ['a {concept}']",
          "one template cannot stand for a sample"),
@@ -171,9 +176,9 @@ def test_the_same_weights_may_appear_twice() -> None:
       weak: {adapter: diffusers, id: some/model, guidance: 1}
       strong: {adapter: diffusers, id: some/model, guidance: 2.5, call: {eta: 0.5}}
     """)
-    study = load_study_text(
-        changed("  drawn: {adapter: folder, path: pictures}\n", textwrap.indent(text, "  "))
-    )
+    twice = changed("  drawn: {adapter: folder, path: pictures}\n", textwrap.indent(text, "  "))
+    assert "images of 'weak' come without labels" in refusal(twice)
+    study = load_study_text(twice.replace("{kind: labels}", "{kind: clip, id: some/judge}"))
     assert list(study.models) == ["weak", "strong"]
     message = refusal(
         changed("{adapter: folder, path: pictures}",

@@ -12,7 +12,7 @@ from tropescope.audit.versions import PACKAGES, installed
 from tropescope.errors import ModelError, OfflineError, TropescopeError
 from tropescope.models.entry import OpenContext, installed_adapters
 from tropescope.models.fingerprints import FileFingerprints
-from tropescope.models.weights import locate
+from tropescope.models.weights import is_cached, locate
 from tropescope.study.definition import ClipJudge
 from tropescope.version import __version__
 
@@ -78,14 +78,17 @@ def _study_models(name: str) -> Iterator[Line]:
 
 
 def _state(label: str, model_id: str, revision: str | None, context: OpenContext) -> Line:
+    missing = Line(
+        label, f"{model_id}: not on this machine", "a run without --offline downloads it"
+    )
     try:
         weights = locate(model_id, revision, context)
     except OfflineError:
-        return Line(
-            label, f"{model_id}: not on this machine", "a run without --offline downloads it"
-        )
+        return missing
     except TropescopeError as error:
         fix = error.fix if isinstance(error, ModelError) else ""
         return Line(label, f"{model_id}: {error.message}", fix)
+    if weights.folder is None and not is_cached(weights):
+        return missing
     place = "local folder" if weights.folder else "in the local cache"
     return Line(label, f"{model_id}: {place}, {weights.commit[:12]}")

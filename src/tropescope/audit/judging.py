@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tropescope.engine.progress import Progress
-from tropescope.errors import PromptError
+from tropescope.errors import MeasureError, PromptError
 from tropescope.features.embeddings import embed_images
 from tropescope.features.presence import (
     is_current,
+    judged_attributes,
     label_scores,
     presence_fingerprint,
     text_scores,
@@ -62,6 +64,13 @@ class LabelReader:
                 ),
                 fingerprint=fingerprint,
             )
+            unlabelled = [name for name in attributes if name not in judged_attributes(folder)]
+            if unlabelled:
+                raise MeasureError(
+                    f"no image has a label for {', '.join(map(repr, unlabelled))}",
+                    fix="add label columns of these names to the folder's metadata, correct the "
+                    "names, or use a CLIP judge",
+                )
         return Judgement(fingerprint, settings, None, {})
 
 
@@ -76,6 +85,7 @@ class TextJudge:
 
     def check(self, study: Study) -> None:
         """Refuse texts that the encoder would cut off or not know, before any image is made."""
+        self._encoder.check_kind()
         texts = [t for a in study.attributes.values() for t in (a.present, a.absent)]
         problems = [p for p in self._encoder.check_texts(texts) if p.level == "error"]
         if problems:
@@ -91,7 +101,8 @@ class TextJudge:
         fingerprint = presence_fingerprint(images_fingerprint, identity, list(texts.items()))
         memory = folder.root / "tables" / "judge.json"
         facts: dict[str, Any] = {}
-        if not (is_current(folder, fingerprint) and memory.exists()):
+        known = _remembered(memory)
+        if not (is_current(folder, fingerprint) and known.get("presence") == fingerprint):
             embeddings = embed_images(
                 unique_images(folder),
                 self._encoder,
@@ -110,12 +121,21 @@ class TextJudge:
                 lambda row: scores[str(row.pixels_sha256)],
                 fingerprint=fingerprint,
             )
-            scale = self._encoder.logit_scale
-            write_if_changed(memory, json.dumps({"logit_scale": scale}).encode() + b"\n")
+            known = {"presence": fingerprint, "logit_scale": self._encoder.logit_scale}
+            write_if_changed(memory, json.dumps(known).encode() + b"\n")
             facts = self._encoder.facts()
             self._encoder.close()
-        scale = float(json.loads(memory.read_text("ascii"))["logit_scale"])
+        scale = float(known["logit_scale"])
         return Judgement(fingerprint, {"id": self._settings.id, **identity}, scale, facts)
+
+
+def _remembered(path: Path) -> dict[str, Any]:
+    """The judge's temperature, and for which presence table it was read."""
+    try:
+        known = json.loads(path.read_text("ascii"))
+    except (FileNotFoundError, ValueError):
+        return {}
+    return known if isinstance(known, dict) else {}
 
 
 def open_judge(study: Study, context: OpenContext) -> LabelReader | TextJudge:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from tropescope.audit.judging import Judgement, open_judge
 from tropescope.audit.run_view import Run
-from tropescope.audit.seal import write_seal
+from tropescope.audit.seal import remove_changed, write_seal
 from tropescope.audit.source import StudySource, study_source
 from tropescope.audit.spending import remember_spending, spending_so_far
 from tropescope.audit.truth import with_truth
@@ -24,9 +25,9 @@ from tropescope.features.traces import write_trace_tables
 from tropescope.findings.curves import curves_of
 from tropescope.findings.estimating import estimates_of
 from tropescope.findings.results import Results, read_results
-from tropescope.generation.plan import Plan, plan_images
+from tropescope.generation.plan import Plan, SuppliesImages, plan_images
 from tropescope.generation.table import write_images_table
-from tropescope.generation.traces import plan_traces, trace_images
+from tropescope.generation.traces import plan_traces, trace_images, traced
 from tropescope.generation.worker import committed, generate_images, pending, require_prompts
 from tropescope.models.entry import OpenContext, open_model
 from tropescope.models.fingerprints import FileFingerprints
@@ -62,13 +63,14 @@ def run(
     source = study_source(study)
     root = Path(out) if out is not None else default_folder(source, limit)
     folder = RunFolder(root)
+    progress = progress or NoProgress()
     with folder_lock(root):
         folder.create()
-        write_if_changed(folder.study, source.text.encode())
+        for name in remove_changed(folder):
+            progress.note(f"{name} was changed after the run finished; it is made again")
         fingerprints = FileFingerprints(folder.fingerprints)
         context = OpenContext(fingerprints, source.folder, offline=offline, device=device)
-        _run_stages(source.study, folder, context, limit=limit, progress=progress or NoProgress())
-        fingerprints.save()
+        _run_stages(source, folder, context, limit=limit, progress=progress)
         write_seal(folder)
     return Run(folder)
 
@@ -88,35 +90,71 @@ def plan_study(study: Study, models: Mapping[str, TextToImage], limit: int | Non
 
 
 def _run_stages(
-    study: Study, folder: RunFolder, context: OpenContext, *, limit: int | None, progress: Progress
+    source: StudySource,
+    folder: RunFolder,
+    context: OpenContext,
+    *,
+    limit: int | None,
+    progress: Progress,
 ) -> None:
+    study = source.study
     models = open_models(study, context)
     judge = open_judge(study, context)
     plan = plan_study(study, models, limit)
-    todo = set(pending(plan, committed(folder)))
+    context.fingerprints.save()
+    todo = set(pending(plan, committed(folder), folder))
+    new_study = not folder.study.exists() or folder.study.read_bytes() != source.text.encode()
     folder.remove_leftovers(images=bool(todo))
-    unfinished = {
-        name: model
-        for name, model in models.items()
-        if not plan.of_model(name) or any(image.key in todo for image in plan.of_model(name))
-    }
-    if unfinished:
-        for warning in require_prompts(unfinished, prompts_of(study)):
-            progress.note(f"warning: {warning}")
-    if todo:
+    _check_before_images(study, plan, models, todo, progress)
+    if todo or new_study:
         judge.check(study)
+        _begin(source, folder, progress)
+    if todo:
         _generate(study, plan, models, folder, progress)
-    if not plan.images:
-        raise MeasureError(
-            "the study asks for no image",
-            fix="check that the folder's metadata holds images for the study's prompts",
-        )
     images = write_images_table(plan, committed(folder), folder)
     traces = _trace(study, plan, models, folder, progress)
     judgement = judge.judge(study, folder, images, progress)
     if judgement.facts:
         folder.update_manifest(judge=judgement.facts)
     _write_results(study, plan, models, judgement, traces, folder)
+
+
+def _begin(source: StudySource, folder: RunFolder, progress: Progress) -> None:
+    """From here on the folder is at work: no seal, and the study it works on."""
+    if folder.results.exists():
+        with suppress(Corruption):
+            before = read_results(folder.results).study
+            if before != source.study.study:
+                progress.note(f"this folder held the study '{before}'; its images are kept")
+    folder.unseal()
+    write_if_changed(folder.study, source.text.encode())
+
+
+def _check_before_images(
+    study: Study,
+    plan: Plan,
+    models: Mapping[str, TextToImage],
+    todo: set[str],
+    progress: Progress,
+) -> None:
+    """Refuse what can be known to be wrong before the first image.
+
+    A folder is asked every time, because a concept that it lacks leaves no trace in the plan.
+    """
+    asked = {
+        name: model
+        for name, model in models.items()
+        if isinstance(model, SuppliesImages)
+        or any(image.key in todo for image in plan.of_model(name))
+    }
+    if asked:
+        for warning in require_prompts(asked, prompts_of(study)):
+            progress.note(f"warning: {warning}")
+    if not plan.images:
+        raise MeasureError(
+            "the study asks for no image",
+            fix="check that the folder's metadata holds images for the study's prompts",
+        )
 
 
 def _generate(
@@ -144,12 +182,15 @@ def _generate(
             progress=progress,
         )
     finally:
-        folder.update_manifest(spending=spending_so_far(plan, models, folder))
+        spent = spending_so_far(plan, models, folder)
+        folder.update_manifest(
+            spending={n: {"spent": s.amount, "asked": s.asked} for n, s in spent.items()}
+        )
     if halvings:
         progress.note(f"memory ran out {halvings} times; batches were made smaller")
     folder.update_manifest(
         models={name: model.facts() for name, model in models.items()},
-        batch_halvings=halvings,
+        batch_halvings=halvings + int(folder.manifest_facts().get("batch_halvings", 0)),
         generation_seconds=round(time.time() - started, 3),
     )
 
@@ -171,6 +212,8 @@ def _trace(
         models,
         batch_sizes={name: entry.batch_size for name, entry in study.models.items()},
     )
+    if any(item.key not in traced(folder) for item in traces.images):
+        folder.unseal()
     trace_images(traces, models, folder=folder, progress=progress)
     return write_trace_tables(traces, folder)
 
@@ -208,8 +251,10 @@ def _write_results(
         estimates=(*with_truth(rows, models, plan), *foretold),
         curves=tuple(curves),
     )
-    write_if_changed(folder.results, results.to_json())
+    folder.unseal()
+    # The report first: results that are there say that the report is there too.
     write_report(folder, results, study, facts=results.versions)
+    write_if_changed(folder.results, results.to_json())
 
 
 def _current_results(folder: RunFolder) -> str | None:

@@ -43,8 +43,56 @@ def _hash(path: Path) -> str:
 def write_seal(folder: RunFolder) -> None:
     """Record the hash of every table and result of a finished run."""
     hashes = {path.relative_to(folder.root).as_posix(): _hash(path) for path in _files(folder)}
+    _write(folder, hashes)
+
+
+def reseal_report(folder: RunFolder) -> None:
+    """Record the hash of a report that was written anew; nothing else is taken as it is."""
+    hashes = _read(folder)
+    if hashes is not None:
+        _write(folder, {**hashes, folder.report.name: _hash(folder.report)})
+
+
+def remove_changed(folder: RunFolder) -> list[str]:
+    """Remove sealed files that were edited or damaged, so that they are made again; their names."""
+    hashes = _read(folder)
+    if hashes is None:
+        return []
+    changed = [
+        name
+        for name, expected in hashes.items()
+        if (path := folder.root / name).is_file()
+        and name not in ("study.yaml", "format.json")
+        and _hash(path) != expected
+    ]
+    for name in changed:
+        folder.unseal()
+        (folder.root / name).unlink()
+    return changed
+
+
+def require_unchanged(folder: RunFolder) -> None:
+    """Refuse to build on results that do not match their seal."""
+    changed = [p for p in _check_seal(folder) if p.artefact != folder.report.name]
+    if changed:
+        raise Corruption(
+            f"{changed[0].artefact}: {changed[0].message}",
+            fix="run the study again: it makes anew what does not match",
+        )
+
+
+def _write(folder: RunFolder, hashes: dict[str, str]) -> None:
     text = json.dumps(hashes, indent=1, sort_keys=True) + "\n"
-    write_if_changed(folder.root / "seal.json", text.encode())
+    write_if_changed(folder.seal, text.encode())
+
+
+def _read(folder: RunFolder) -> dict[str, str] | None:
+    """The sealed hashes; None where there is no readable seal."""
+    try:
+        sealed = json.loads(folder.seal.read_text("utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None
+    return sealed if isinstance(sealed, dict) else None
 
 
 def verify(folder: RunFolder, progress: Progress) -> list[Problem]:
@@ -67,13 +115,11 @@ def _check_ledger(folder: RunFolder) -> Iterator[Problem]:
 
 
 def _check_seal(folder: RunFolder) -> Iterator[Problem]:
-    seal = folder.root / "seal.json"
-    if not seal.exists():
+    if not folder.seal.exists():
         yield Problem("seal.json", "missing: the run is not finished, or the file was removed")
         return
-    try:
-        sealed = json.loads(seal.read_text("utf-8"))
-    except ValueError:
+    sealed = _read(folder)
+    if sealed is None:
         yield Problem("seal.json", "is not readable")
         return
     for name, expected in sealed.items():

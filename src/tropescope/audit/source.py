@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
 from tropescope.errors import StudyError
 from tropescope.study import Study, load_study
+from tropescope.study.loading import study_text
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -48,8 +48,7 @@ def find_study(name: str | Path) -> Path:
 
 def study_source(study: str | Path | Study) -> StudySource:
     if isinstance(study, Study):
-        data = study.model_dump(mode="json", exclude_none=True)
-        text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
-        return StudySource(study, text, Path.cwd(), "study")
+        name = re.sub(r"[^a-z0-9]+", "_", study.study.lower()).strip("_")[:60] or "study"
+        return StudySource(study, study_text(study), study._folder or Path.cwd(), name)
     path = find_study(study)
     return StudySource(load_study(path), path.read_text("utf-8"), path.parent, path.stem)

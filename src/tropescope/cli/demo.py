@@ -25,10 +25,11 @@ def demo(
         tropescope demo
     """
     from tropescope.audit import run as run_study
-    from tropescope.cli.output import print_outcome
+    from tropescope.cli.output import interruptible, print_outcome
     from tropescope.engine.progress import TerminalProgress
 
-    finished = run_study(DEMO_STUDY, out=out, offline=True, progress=TerminalProgress())
+    with interruptible():
+        finished = run_study(DEMO_STUDY, out=out, offline=True, progress=TerminalProgress())
     code = print_outcome(finished, as_json=json)
     if code:
         raise typer.Exit(code)

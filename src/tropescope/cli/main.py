@@ -51,9 +51,6 @@ def main() -> None:
     except TropescopeError as error:
         print_error(error)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        sys.stderr.write("\ninterrupted: finished items are kept; run the same command again\n")
-        sys.exit(130)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ StudyArgument = Annotated[
 RunArgument = Annotated[Path, typer.Argument(help="The folder of a run.")]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", help="Folder of the run; runs/<name of the study> by default."),
+    typer.Option("--out", help="Folder of the run; runs/NAME-OF-THE-STUDY by default."),
 ]
 Limit = Annotated[
     int | None,

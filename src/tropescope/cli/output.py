@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+import typer
 
 from tropescope.errors import TropescopeError
 
@@ -21,14 +25,23 @@ def print_error(error: TropescopeError) -> None:
     sys.stderr.write(f"error: {error}\n")
 
 
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Say that nothing is lost when the user stops a long command."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        sys.stderr.write("\ninterrupted: finished items are kept; run the same command again\n")
+        raise typer.Exit(130) from None
+
+
 def print_outcome(run: Run, *, as_json: bool) -> int:
     """What a finished run says in a few lines; returns the exit code."""
     results = run.results
     failed = sum(len(items.missing.get("failed", ())) for items in results.item_sets.values())
     if as_json:
-        scores = results.select(
-            measure="stereotype_score", estimator=results.estimates[0].estimator
-        )
+        first = results.estimates[0].estimator if results.estimates else ""
+        scores = results.select(measure="stereotype_score", estimator=first)
         verdicts = Counter(score.verdict for score in scores)
         print_json(
             {

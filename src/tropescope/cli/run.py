@@ -28,12 +28,18 @@ def run(
         tropescope run world_national --out runs/world
     """
     from tropescope.audit import run as run_study
-    from tropescope.cli.output import print_outcome
+    from tropescope.cli.output import interruptible, print_outcome
     from tropescope.engine.progress import TerminalProgress
 
-    finished = run_study(
-        study, out=out, limit=limit, offline=offline, device=device, progress=TerminalProgress()
-    )
+    with interruptible():
+        finished = run_study(
+            study,
+            out=out,
+            limit=limit,
+            offline=offline,
+            device=device,
+            progress=TerminalProgress(),
+        )
     code = print_outcome(finished, as_json=json)
     if code:
         raise typer.Exit(code)

@@ -29,7 +29,12 @@ def verify(run: RunArgument, json: Json = False) -> None:
     else:
         for problem in problems:
             sys.stdout.write(f"{problem.artefact}: {problem.message}\n")
-        if not problems:
+        if problems:
+            sys.stdout.write(
+                "→ delete damaged images and traces, then run the study again: it makes anew "
+                "what is missing or changed\n"
+            )
+        else:
             sys.stdout.write("everything matches its hash\n")
     if problems:
         raise typer.Exit(5)

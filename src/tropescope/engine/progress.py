@@ -74,7 +74,7 @@ class TerminalProgress:
             yield _Silent()
             return
         bar = RichProgress(
-            TextColumn(name, markup=False),
+            TextColumn(name.replace("{", "{{").replace("}", "}}"), markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[rate]}"),

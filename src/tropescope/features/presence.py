@@ -93,6 +93,14 @@ def write_presence_table(
     write_table(folder.table(TABLE), SCHEMA, batches(), fingerprint=fingerprint)
 
 
+def judged_attributes(folder: RunFolder) -> set[str]:
+    """Attributes for which at least one image has a judgement."""
+    found: set[str] = set()
+    for batch in table_batches(folder.table(TABLE), ["attribute"]):
+        found.update(batch.column(0).unique().to_pylist())
+    return found
+
+
 def presence_fingerprint(images: str, judge: object, texts: object) -> str:
     return digest({"images": images, "judge": judge, "texts": texts})
 

@@ -67,11 +67,13 @@ class PresenceScores:
                 axis=1,
             )
             for attribute in np.unique(names):
-                chosen = np.flatnonzero(names == attribute)
                 positions = self._positions[str(attribute)]
-                for i in chosen:
-                    positions[keys[i]] = len(positions)
-                values[str(attribute)].append(pairs[chosen])
+                new = []
+                for i in np.flatnonzero(names == attribute):
+                    if keys[i] not in positions:  # models with equal settings share their images
+                        positions[keys[i]] = len(positions)
+                        new.append(i)
+                values[str(attribute)].append(pairs[new])
         self._values = {name: np.concatenate(parts) for name, parts in values.items()}
 
     def of(self, attribute: str, rows: Sequence[ImageRow]) -> tuple[FloatArray, NDArray[np.bool_]]:

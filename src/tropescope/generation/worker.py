@@ -13,7 +13,7 @@ from dataclasses import replace
 from tropescope.engine.background import Committer
 from tropescope.engine.memory import BatchLimit, fitting_calls
 from tropescope.engine.progress import Progress
-from tropescope.errors import PromptError
+from tropescope.errors import ModelError, PromptError
 from tropescope.generation.plan import Plan, PlannedImage, batches
 from tropescope.models.protocol import (
     FINAL_OUTCOMES,
@@ -34,14 +34,20 @@ def committed(folder: RunFolder) -> LedgerIndex:
     return LedgerIndex(folder.ledger, STAGE)
 
 
-def pending(plan: Plan, records: LedgerIndex) -> list[str]:
-    """Keys that still need work: never done, or failed for a reason that may pass."""
-    done = finished_keys(records)
+def pending(plan: Plan, records: LedgerIndex, folder: RunFolder) -> list[str]:
+    """Keys that still need work: never done, failed for a reason that may pass, or lost."""
+    done = finished_keys(records, folder)
     return list(dict.fromkeys(image.key for image in plan.images if image.key not in done))
 
 
-def finished_keys(records: LedgerIndex) -> set[str]:
-    return {key for key, outcome in records.outcomes.items() if outcome in FINAL_OUTCOMES}
+def finished_keys(records: LedgerIndex, folder: RunFolder) -> set[str]:
+    """Items with a final outcome whose image, where they have one, is still there."""
+    return {
+        key
+        for key, outcome in records.outcomes.items()
+        if outcome in FINAL_OUTCOMES
+        and (key not in records.paths or (folder.root / records.paths[key]).exists())
+    }
 
 
 def generate_images(
@@ -55,7 +61,7 @@ def generate_images(
     """Make everything that is pending; return how often memory ran out. Safe to interrupt."""
     records = committed(folder)
     attempts = records.attempts
-    done = finished_keys(records)
+    done = finished_keys(records, folder)
     halvings = 0
     with Ledger(folder.ledger) as ledger:
         for name, model in models.items():
@@ -108,10 +114,19 @@ def _run_batch(
 
     def call(images: Sequence[PlannedImage]) -> None:
         started = time.perf_counter()
+        unanswered = {image.key for image in images}
         for request, outcome in model.generate([image.request() for image in images]):
+            unanswered.discard(request.key)
             if request.key in wanted:
                 seconds = (time.perf_counter() - started) / len(images)
                 submit((request, checked(outcome), len(images), seconds))
+
+        if unanswered:
+            raise ModelError(
+                f"the adapter of '{images[0].model}' did not answer {len(unanswered)} of "
+                f"{len(images)} requests",
+                fix="report this to the adapter's author; finished images are kept",
+            )
 
     def give_up(image: PlannedImage, error: BatchTooLarge) -> None:
         reason = f"out of memory even for a single image: {error}"

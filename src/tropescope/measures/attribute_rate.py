@@ -112,10 +112,22 @@ class Rate:
     method: str
 
 
-def rate(sample: RateSample, *, estimator: Estimator, estimand: Estimand) -> Rate:
-    """The rate of a sample that has at least one image."""
+def why_not_defined(sample: RateSample, *, estimator: Estimator, estimand: Estimand) -> str | None:
+    """Why a sample has no rate, in words; None where it has one."""
     if sample.n == 0:
-        raise MeasureError("no image was judged, so there is no rate")
+        return "no image was made and judged, so there is nothing to measure"
+    if estimand == "sample" and len(np.unique(sample.prompt)) < 2:
+        return "only one prompt gave judged images, and one prompt is no sample of ways to ask"
+    if estimator == "posterior" and np.isin(sample.presence, (0.0, 1.0)).all():
+        return "eq. 4 is 0/0 for presence without degrees; use a judge that gives probabilities"
+    return None
+
+
+def rate(sample: RateSample, *, estimator: Estimator, estimand: Estimand) -> Rate:
+    """The rate of a sample for which it is defined."""
+    why = why_not_defined(sample, estimator=estimator, estimand=estimand)
+    if why is not None:
+        raise MeasureError(why)
     if estimator == "posterior":
         return _posterior_rate(sample, estimand)
     rates, sizes = sample.per_prompt()
@@ -135,20 +147,16 @@ def rate(sample: RateSample, *, estimator: Estimator, estimand: Estimand) -> Rat
 
 def _posterior_rate(sample: RateSample, estimand: Estimand) -> Rate:
     """Eq. 4 in log space: the logit of the rate is the sum of the images' logits."""
-    tiny = np.finfo(np.float64).tiny
-    p = np.clip(sample.presence, tiny, 1 - np.finfo(np.float64).epsneg)
-    logits = special.logit(p)
+    tiny = 1e-12
+    logits = special.logit(np.clip(sample.presence, tiny, 1 - tiny))
     prompts = np.unique(sample.prompt)
     n = sample.n
-    if estimand == "sample" and len(prompts) < 2:
-        raise MeasureError("one prompt is no sample of ways to ask", fix="use `estimand: fixed`")
+    centre = float(logits.mean())
     groups = [logits[sample.prompt == prompt] for prompt in prompts]
     if estimand == "sample":
         means = np.array([group.mean() for group in groups])
         spread, freedom = float(means.std(ddof=1) / np.sqrt(len(means))), len(means) - 1
-        centre = float(means.mean())
     else:
-        centre = float(logits.mean())
         squares = sum(float(((group - group.mean()) ** 2).sum()) for group in groups)
         freedom = n - len(groups)
         spread = float(np.sqrt(squares / freedom / n)) if freedom > 0 else float("inf")
@@ -177,12 +185,14 @@ def attribute_rate(
     >>> round(attribute_rate(sample).value, 2)
     0.75
     """
-    if sample.n == 0:
+    why = why_not_defined(sample, estimator=estimator, estimand=estimand)
+    if why is not None:
         return not_defined(
             "attribute_rate",
             VERSION,
-            why="no usable image, so the rate is not defined",
+            why=why,
             level=level,
+            n=sample.n,
             n_missing=sample.n_missing,
             estimand=estimand,
         )
@@ -207,10 +217,12 @@ def attribute_rate(
 def sample_notes(sample: RateSample, value: float, estimand: Estimand) -> tuple[str, ...]:
     """What a careful reader should know about this sample."""
     notes = []
-    rates, _ = sample.per_prompt()
+    rates, sizes = sample.per_prompt()
     empty = len(sample.missing) - len(rates)
     if empty:
         notes.append(f"{empty} of {len(sample.missing)} prompts gave no usable image")
+    if estimand == "fixed" and len(sizes) > 1 and sizes.min() <= 2 < sizes.max():
+        notes.append("a prompt has only one or two images: the interval may be too short")
     if estimand == "sample" and len(rates) < 30 and not 0.05 <= value <= 0.95:
         notes.append(
             f"a rate this close to 0 or 1 from {len(rates)} sampled prompts: the interval may be "

@@ -23,6 +23,7 @@ from tropescope.measures.attribute_rate import (
     RateSample,
     rate,
     sample_notes,
+    why_not_defined,
 )
 from tropescope.statistics.estimate import Estimate, Verdict, not_defined
 from tropescope.statistics.intervals import Interval, difference_to_reference, one_sided_p
@@ -46,7 +47,8 @@ class ReferenceRate:
 class StereotypeScore:
     """Ψ and the signed difference it is clipped from.
 
-    `fatal_reference` is the P* from which on the finding dies: the lower end of the rate minus ζ.
+    `fatal_reference` is the P* from which on the finding dies (its own interval moved along with
+    it): where the lower end of the difference meets ζ. Correction for many questions not counted.
     """
 
     score: Estimate
@@ -80,12 +82,14 @@ def stereotype_score(
     level: float = 0.95,
 ) -> StereotypeScore:
     """Ψ with its interval, verdict and p-value for "the excess is at most ζ"."""
-    if sample.n == 0:
+    why = why_not_defined(sample, estimator=estimator, estimand=estimand)
+    if why is not None:
         nothing = not_defined(
             "stereotype_score",
             VERSION,
-            why="no usable image, so the score is not defined",
+            why=why,
             level=level,
+            n=sample.n,
             n_missing=sample.n_missing,
             estimand=estimand,
             verdict="undecided",
@@ -131,7 +135,7 @@ def stereotype_score(
         high=clipped.high,
         bounds=None if signed.bounds is None else tuple(np.maximum(signed.bounds, 0.0).tolist()),
     )
-    return StereotypeScore(score, signed, zeta, result.interval_at(level).low - zeta)
+    return StereotypeScore(score, signed, zeta, interval.low + reference.value - zeta)
 
 
 def _shifted(sample: RateSample, reference: float) -> tuple[float, float]:

@@ -6,10 +6,10 @@ lies along the attribute.
 
 Where we depart from the paper. As printed, without |·|, the value depends on the arbitrary signs of
 the singular vectors. Where singular values tie, the vectors themselves are arbitrary; the `squared`
-form Σ σᵢ² (δA·uᵢ)² / Σ σⱼ² (the share of variance along δA) does not depend on them. It also has the
-right order: with absolute values, a direction that is exactly the leading singular vector scores
-σ₁/Σσ, *less* than a random direction that touches every vector a little. Compare values of the
-absolute form between models, never with another direction, and look at the null.
+form Σ σᵢ² (δA·uᵢ)² / Σ σⱼ² (the share of variance along δA) does not depend on them. It also has
+the right order: with absolute values, a direction that is exactly the leading singular vector
+scores σ₁/Σσ, *less* than a random direction that touches every vector a little. Compare values of
+the absolute form between models, never with another direction, and look at the null.
 
 WALS is free of scale and *rises* when a generator collapses to a few pictures. It must therefore be
 read together with the variance along δA, the variance within the classes and the effective number

@@ -26,7 +26,14 @@ from tropescope.models.torch_device import (
     quiet_libraries,
     torch_dtype,
 )
-from tropescope.models.weights import Weights, explain_hub_error, hub, locate, read_json
+from tropescope.models.weights import (
+    Weights,
+    explain_hub_error,
+    hub,
+    locate,
+    read_json,
+    small_files,
+)
 
 _SUPPORTED = ("clip", "siglip")
 _FILES = ["*.json", "*.txt", "*.model", "*.safetensors"]
@@ -68,21 +75,29 @@ class ClipEncoder:
             raise explain_hub_error(self.id, error) from error
         return Path(path)
 
-    def check_texts(self, texts: Sequence[str]) -> list[PromptProblem]:
-        config = read_json(self.folder() / "config.json")
-        length = config.get("text_config", {}).get("max_position_embeddings", 77)
-        return check_tokens(texts, {"its tokenizer": self.folder()}, long_text_limit=int(length))
+    def _small_files(self) -> Path:
+        """The folder with everything but the weights, for checks before any work."""
+        return self._weights.folder or small_files(self._weights, self._context)
 
-    def _load(self) -> Any:
-        if self._model is not None:
-            return self._model
-        folder = self.folder()
-        kind = read_json(folder / "config.json").get("model_type")
+    def check_kind(self) -> None:
+        kind = read_json(self._small_files() / "config.json").get("model_type")
         if kind not in _SUPPORTED:
             raise ModelError(
                 f"'{self.id}' is a '{kind}' model; the judge must be one of {_SUPPORTED}",
                 fix="name a CLIP or SigLIP model in `judge:`",
             )
+
+    def check_texts(self, texts: Sequence[str]) -> list[PromptProblem]:
+        folder = self._small_files()
+        config = read_json(folder / "config.json")
+        length = config.get("text_config", {}).get("max_position_embeddings", 77)
+        return check_tokens(texts, {"its tokenizer": folder}, long_text_limit=int(length))
+
+    def _load(self) -> Any:
+        if self._model is not None:
+            return self._model
+        self.check_kind()
+        folder = self.folder()
         import_torch()
         quiet_libraries()
         try:
@@ -102,12 +117,12 @@ class ClipEncoder:
             self._processor = AutoImageProcessor.from_pretrained(
                 folder, local_files_only=True, backend="pil"
             )
-        except (OSError, ValueError) as error:
+            self._model = model.to(self._device).eval()
+        except Exception as error:
             raise ModelError(
                 f"'{self.id}' could not be loaded: {str(error).strip()[:500]}",
                 fix="check that the folder is complete and holds safetensors weights",
             ) from error
-        self._model = model.to(self._device).eval()
         return self._model
 
     @property

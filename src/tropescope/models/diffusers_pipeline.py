@@ -26,7 +26,14 @@ from tropescope.models.torch_device import (
     quiet_libraries,
     torch_dtype,
 )
-from tropescope.models.weights import Weights, explain_hub_error, locate, read_json, refuse_pickles
+from tropescope.models.weights import (
+    Weights,
+    explain_hub_error,
+    locate,
+    read_json,
+    refuse_pickles,
+    small_files,
+)
 
 if TYPE_CHECKING:
     from tropescope.models.tracing import ImageTrace, TraceRequest
@@ -86,6 +93,7 @@ class DiffusersModel:
                         variant=self.entry.variant,
                         use_safetensors=True,
                         local_files_only=self._context.offline,
+                        **dict.fromkeys(self.entry.without),
                     )
                 except Exception as error:
                     raise explain_hub_error(self.entry.id, error) from error
@@ -93,13 +101,17 @@ class DiffusersModel:
                 refuse_pickles(self._folder)
         return self._folder
 
+    def _small_files(self) -> Path:
+        """The folder with everything but the weights, for checks before any work."""
+        return self._folder or self.weights.folder or small_files(self.weights, self._context)
+
     def pipeline_class(self) -> Any:
         """The pipeline class named in model_index.json; only diffusers' own are accepted."""
-        index = read_json(self.folder() / "model_index.json")
+        index = read_json(self._small_files() / "model_index.json")
         name = index.get("_class_name")
         diffusers = import_diffusers()
         found = getattr(diffusers, name, None) if isinstance(name, str) else None
-        if found is None or not issubclass(found, diffusers.DiffusionPipeline):
+        if not (isinstance(found, type) and issubclass(found, diffusers.DiffusionPipeline)):
             raise ModelError(
                 f"'{self.entry.id}' asks for the pipeline class {name!r}, which diffusers "
                 f"{diffusers.__version__} does not have; code from a repository is never run",
@@ -116,7 +128,7 @@ class DiffusersModel:
 
     def absent_components(self) -> list[str]:
         """Components to pass as None: null in model_index.json, or left out by the study."""
-        index = read_json(self.folder() / "model_index.json")
+        index = read_json(self._small_files() / "model_index.json")
         null = [n for n, v in index.items() if isinstance(v, list) and v[0] is None]
         for name in self.entry.without:
             if name not in index:
@@ -149,6 +161,8 @@ class DiffusersModel:
     def check_prompts(self, prompts: Sequence[str]) -> list[PromptProblem]:
         """Tokenise every prompt with every text encoder's tokenizer; no weights are loaded."""
         self.call_arguments()
+        self._scheduler_class()
+        torch_dtype(self.entry.dtype, pick_device(self._context.device))
         absent = self.absent_components()
         signature = inspect.signature(self.pipeline_class().__call__).parameters
         longest = self.entry.call.get("max_sequence_length")
@@ -156,7 +170,7 @@ class DiffusersModel:
             longest = signature["max_sequence_length"].default
         tokenizers = {
             path.name: path
-            for path in sorted(self.folder().glob("tokenizer*"))
+            for path in sorted(self._small_files().glob("tokenizer*"))
             if path.is_dir() and path.name not in absent
         }
         texts = list(prompts)
@@ -173,24 +187,28 @@ class DiffusersModel:
         diffusers = import_diffusers()
         device = pick_device(self._context.device)
         try:
-            pipeline = self.pipeline_class().from_pretrained(
-                self.folder(),
-                dtype=torch_dtype(self.entry.dtype, device),
-                variant=self.entry.variant,
-                use_safetensors=True,
-                local_files_only=True,
-                low_cpu_mem_usage=True,
-                **dict.fromkeys(self.absent_components()),
+            pipeline = (
+                self.pipeline_class()
+                .from_pretrained(
+                    self.folder(),
+                    dtype=torch_dtype(self.entry.dtype, device),
+                    variant=self.entry.variant,
+                    use_safetensors=True,
+                    local_files_only=True,
+                    low_cpu_mem_usage=True,
+                    **dict.fromkeys(self.absent_components()),
+                )
+                .to(device)
             )
-        except (OSError, ValueError, KeyError, RuntimeError) as error:
+        except Exception as error:
             raise ModelError(
                 f"'{self.entry.id}' could not be loaded: {str(error).strip()[:500]}",
                 fix="check that the folder is complete and holds safetensors weights",
             ) from error
-        if self.entry.scheduler is not None:
-            pipeline.scheduler = self._scheduler(pipeline.scheduler)
+        if (scheduler := self._scheduler_class()) is not None:
+            pipeline.scheduler = scheduler.from_config(pipeline.scheduler.config)
         pipeline.set_progress_bar_config(disable=True)
-        self._pipeline = pipeline.to(device)
+        self._pipeline = pipeline
         self._facts = {
             **machine_facts(device),
             "diffusers": diffusers.__version__,
@@ -200,7 +218,9 @@ class DiffusersModel:
         }
         return self._pipeline
 
-    def _scheduler(self, current: Any) -> Any:
+    def _scheduler_class(self) -> Any:
+        if self.entry.scheduler is None:
+            return None
         diffusers = import_diffusers()
         wanted = getattr(diffusers, str(self.entry.scheduler), None)
         mixin = diffusers.schedulers.scheduling_utils.SchedulerMixin
@@ -211,7 +231,7 @@ class DiffusersModel:
                 f"diffusers has no scheduler '{self.entry.scheduler}'",
                 fix=f"did you mean '{near[0]}'?" if near else "see the schedulers of diffusers",
             )
-        return wanted.from_config(current.config)  # type: ignore[attr-defined]
+        return wanted
 
     def generate(self, requests: Sequence[Request]) -> Iterator[tuple[Request, Outcome]]:
         yield from zip(requests, self._paint(requests), strict=True)

@@ -20,13 +20,20 @@ class FileFingerprints:
     def __init__(self, memory: Path | None = None) -> None:
         self._memory = memory
         self._known: dict[str, tuple[int, int, str]] = {}
-        self._changed = False
+        self.commits: dict[str, str] = {}
+        """Which commit a branch of the model hub stood for when this run began."""
+        self._saved = ""
         if memory is not None and memory.exists():
             try:
-                stored = json.loads(memory.read_text("utf-8"))
-                self._known = {p: (int(s), int(m), str(h)) for p, (s, m, h) in stored.items()}
-            except (ValueError, TypeError, AttributeError):
-                self._known = {}
+                self._saved = memory.read_text("utf-8")
+                stored = json.loads(self._saved)
+                files = stored["files"].items()
+                self._known = {p: (int(s), int(m), str(h)) for p, (s, m, h) in files}
+                self.commits = {
+                    str(name): str(commit) for name, commit in stored["commits"].items()
+                }
+            except (ValueError, TypeError, AttributeError, KeyError):
+                self._known, self.commits = {}, {}
 
     def of_file(self, path: Path) -> str:
         status = path.stat()
@@ -37,13 +44,18 @@ class FileFingerprints:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         self._known[name] = (status.st_size, status.st_mtime_ns, digest)
-        self._changed = True
         return digest
 
     def of_folder(self, folder: Path) -> str:
         """One hash over the names and contents of all files below a folder."""
         total = hashlib.sha256()
-        for root, folders, files in os.walk(folder):
+        seen: set[str] = set()
+        for root, folders, files in os.walk(folder, followlinks=True):
+            place = os.path.realpath(root)
+            if place in seen:  # a link that leads back
+                folders.clear()
+                continue
+            seen.add(place)
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             for name in sorted(name for name in files if not name.startswith(".")):
                 path = Path(root, name)
@@ -51,7 +63,8 @@ class FileFingerprints:
         return total.hexdigest()
 
     def save(self) -> None:
-        if self._memory is not None and self._changed:
-            text = json.dumps(self._known, indent=0, sort_keys=True)
+        stored = {"files": self._known, "commits": self.commits}
+        text = json.dumps(stored, indent=0, sort_keys=True)
+        if self._memory is not None and text != self._saved:
             write_atomically(self._memory, text.encode())
-            self._changed = False
+            self._saved = text

@@ -34,8 +34,20 @@ def pick_device(wanted: str) -> str:
     torch = import_torch()
     if wanted == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
-    if wanted.startswith("cuda") and not torch.cuda.is_available():
-        raise ModelError("no CUDA device is available", fix="use --device cpu")
+    try:
+        kind = torch.device(wanted).type
+    except RuntimeError:
+        kind = "unknown"
+    here = {
+        "cpu": True,
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+    }
+    if not here.get(kind, False):
+        raise ModelError(
+            f"there is no device '{wanted}' here",
+            fix=f"use --device auto, or one of: {', '.join(k for k, v in here.items() if v)}",
+        )
     return wanted
 
 

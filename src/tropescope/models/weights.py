@@ -18,6 +18,7 @@ from tropescope.errors import MissingDependency, ModelError, OfflineError
 from tropescope.models.entry import OpenContext
 
 _COMMIT = re.compile(r"[0-9a-f]{40}\Z")
+_REVISION = re.compile(r"(?!.*\.\.)[\w][\w./-]*\Z")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[\w.-]+)?\Z")
 EMBEDDED = "embedded:"
 EMBEDDED_GROUP = "tropescope.embedded"
@@ -85,15 +86,36 @@ def hub() -> Any:
 
 
 def _commit_of(model_id: str, revision: str, context: OpenContext) -> str:
-    """The commit a branch or tag stands for: from the local cache offline, else from the hub."""
+    """The commit a branch or tag stands for, asked for once in the life of a run folder.
+
+    Offline it is read from the local cache. A branch that moves later changes no finished run.
+    """
     if _COMMIT.match(revision):
         return revision
+    if not _REVISION.match(revision):
+        raise ModelError(f"'{revision}' is not a revision", fix="give a branch, a tag or a commit")
+    known = context.fingerprints.commits
+    name = f"{model_id}@{revision}"
+    if name not in known:
+        known[name] = _ask_for_commit(model_id, revision, context)
+    return known[name]
+
+
+def is_cached(weights: Weights) -> bool:
+    """Whether a hub model at its commit lies in the local cache."""
+    folder = f"models--{weights.id.replace('/', '--')}"
+    return (Path(hub().constants.HF_HUB_CACHE) / folder / "snapshots" / weights.commit).is_dir()
+
+
+def _ask_for_commit(model_id: str, revision: str, context: OpenContext) -> str:
     library = hub()
     if context.offline:
         cache = Path(library.constants.HF_HUB_CACHE)
         reference = cache / f"models--{model_id.replace('/', '--')}" / "refs" / revision
         if reference.is_file():
-            return reference.read_text("ascii").strip()
+            commit = reference.read_text("ascii", errors="replace").strip()
+            if _COMMIT.match(commit):
+                return commit
         raise OfflineError(
             f"'{model_id}' ({revision}) is not on this machine and the run is offline",
             fix="run once without --offline to download it, or give a local folder",
@@ -102,6 +124,21 @@ def _commit_of(model_id: str, revision: str, context: OpenContext) -> str:
         return str(library.HfApi().model_info(model_id, revision=revision).sha)
     except Exception as error:
         raise explain_hub_error(model_id, error) from error
+
+
+def small_files(weights: Weights, context: OpenContext) -> Path:
+    """A hub model's configurations and tokenizers without its weights, in the local cache."""
+    try:
+        path = hub().snapshot_download(
+            weights.id,
+            revision=weights.commit,
+            allow_patterns=["*.json", "*.txt", "*.model"],
+            ignore_patterns=["*.safetensors.index.json"],
+            local_files_only=context.offline,
+        )
+    except Exception as error:
+        raise explain_hub_error(weights.id, error) from error
+    return Path(path)
 
 
 def explain_hub_error(model_id: str, error: Exception) -> ModelError:
@@ -133,7 +170,7 @@ def explain_hub_error(model_id: str, error: Exception) -> ModelError:
 
 def refuse_pickles(folder: Path) -> None:
     """Refuse a folder whose weights could run code when loaded."""
-    for root, _, names in os.walk(folder):
+    for root, _, names in os.walk(folder, followlinks=True):
         pickled = sorted(name for name in names if name.endswith(_PICKLED))
         if pickled and not any(name.endswith(".safetensors") for name in names):
             place = Path(root, pickled[0]).relative_to(folder)

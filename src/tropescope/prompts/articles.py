@@ -6,14 +6,15 @@ import re
 
 # Sound decides, not spelling. Prefixes that start with a vowel letter but a consonant sound …
 _CONSONANT_SOUND = re.compile(
-    r"(?:eu|ew|once\b|one\b|one-|u(?:biq|fo|gand|k\b|kr|kulele|n(?:i(?!m|n)|anim)|r(?:anium|in|ol|ug)"
-    r"|s(?:[aeiou]|[- ])|t(?:ah|en|il|op)|zbek|s$))",
+    r"(?:eu|ew|once\b|one\b|one-|u(?:ae\b|biq|fo|gand|ig|k\b|kr|kulele|n\b|n(?:i(?![dmn])|anim)"
+    r"|r(?:anium|in|ol|ug)|s(?:[aeiou]|[- .]|a\b)|\.|t(?:ah|e\b|en|il|op)|yg|s$))",
     re.IGNORECASE,
 )
 # … and the reverse: a silent h.
-_VOWEL_SOUND = re.compile(r"(?:hei?r(?:loom|ess|s)?\b|hono|hour|honest)", re.IGNORECASE)
+_VOWEL_SOUND = re.compile(r"(?:hei?r(?:loom|ess|s)?\b|honou?r|hour|honest)", re.IGNORECASE)
 # Letters read by their names when a word is an abbreviation such as "MRI" or "X-ray".
 _SPELLED_WITH_VOWEL = re.compile(r"(?:[AEFHILMNORSX][A-Z0-9]+\b|[AEFHILMNORSX]-)")
+_READ_AS_WORDS = re.compile(r"(?:NATO|NASA|FIFA|SWAT|NASDAQ|NIMBY|SIM|LED|RAM)\b")
 _ARTICLE_BEFORE = re.compile(r"\b(a|an)(\s+)\Z", re.IGNORECASE)
 
 
@@ -24,7 +25,7 @@ def article(phrase: str) -> str:
     ['an', 'a', 'an', 'a', 'an']
     """
     word = phrase.lstrip(" \"'“‘(")
-    if _SPELLED_WITH_VOWEL.match(word):
+    if _SPELLED_WITH_VOWEL.match(word) and not _READ_AS_WORDS.match(word):
         return "an"
     if _VOWEL_SOUND.match(word) and not word.lower().startswith("her"):
         return "an"

@@ -43,6 +43,7 @@ def not_defined(
     level: float,
     n_missing: int,
     estimand: str,
+    n: int = 0,
     verdict: Verdict = "none",
 ) -> Estimate:
     """An estimate without a value: there was nothing to measure, and `why` says so."""
@@ -53,7 +54,7 @@ def not_defined(
         low=None,
         high=None,
         level=level,
-        n=0,
+        n=n,
         n_missing=n_missing,
         estimand=estimand,
         method="not defined",

@@ -46,13 +46,32 @@ def clopper_pearson(successes: float, n: float, level: float) -> Interval:
 def fixed_prompts_interval(rates: FloatArray, sizes: FloatArray, level: float) -> Interval:
     """Interval of the mean rate over exactly these prompts; only images vary.
 
-    Clopper–Pearson at Kish's effective size 1/Σ(w²/n). A sum of independent but unequal yes/no
-    draws is never more spread out than a binomial with their mean rate (Hoeffding 1956), so this
-    is conservative, and exactly binomial when all prompts have one rate and equally many images.
+    Clopper–Pearson at an effective size. With equally many images for every prompt that is their
+    number: a sum of independent but unequal yes/no draws is never more spread out than a binomial
+    with their mean rate (Hoeffding 1956), so the interval is conservative. Where images are
+    missing, prompts with few images weigh as much as the others, and the size is the smaller of
+    Kish's 1/Σ(w²/n) and p(1−p) over the estimated variance Σ w² p̃(1−p̃)/n, with
+    p̃ = (k + ½)/(n + 1) so that a prompt without variation still counts as uncertain.
     """
     weight = 1.0 / len(rates)
     effective = 1.0 / float(np.sum(weight**2 / sizes))
+    if np.ptp(sizes) > 0:
+        shrunk = (rates * sizes + 0.5) / (sizes + 1)
+        mean = float(shrunk.mean())
+        variance = float(np.sum(weight**2 * shrunk * (1 - shrunk) / sizes))
+        effective = min(effective, mean * (1 - mean) / variance)
     return clopper_pearson(float(rates.mean()) * effective, effective, level)
+
+
+def _t_ratio(level: float, n: float, prompts: int) -> float:
+    """Student's quantile on n − 1 over that on G − 1 degrees of freedom.
+
+    At levels near 0 both quantiles vanish; their ratio tends to that of the densities at 0.
+    """
+    if level < 1e-6:
+        return float(stats.t.pdf(0, prompts - 1) / stats.t.pdf(0, n - 1))
+    tail = (1 - level) / 2
+    return float(stats.t.isf(tail, n - 1) / stats.t.isf(tail, prompts - 1))
 
 
 def sampled_prompts_interval(rates: FloatArray, sizes: FloatArray, level: float) -> Interval:
@@ -72,9 +91,7 @@ def sampled_prompts_interval(rates: FloatArray, sizes: FloatArray, level: float)
     effective = n
     if variance > 0 and 0 < rate < 1:
         effective = min(n, rate * (1 - rate) / variance)
-    tail = (1 - level) / 2
-    if n > 1:
-        effective *= float(stats.t.isf(tail, n - 1) / stats.t.isf(tail, prompts - 1)) ** 2
+    effective *= _t_ratio(level, n, prompts) ** 2
     return clopper_pearson(rate * effective, effective, level)
 
 

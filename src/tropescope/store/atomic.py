@@ -26,9 +26,12 @@ def store_errors(path: Path) -> Iterator[None]:
         if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
             raise StoreError(
                 f"cannot write {path}: {error.strerror}",
-                fix="choose a folder you may write to with --out",
+                fix="choose a folder that you may write to",
             ) from error
-        raise
+        raise StoreError(
+            f"cannot write {str(path)[:300]}: {error.strerror or error}",
+            fix="choose another folder",
+        ) from error
 
 
 @contextmanager

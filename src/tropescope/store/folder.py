@@ -8,6 +8,7 @@ images/ab/….png  content-addressed images
 tables/*.parquet one sorted table per finished stage
 parts/           unfinished stages
 results.json     every estimate
+seal.json        hashes of everything that is compared, once the run is finished
 report.html
 """
 
@@ -81,9 +82,9 @@ class RunFolder:
         marker = self.root / "format.json"
         try:
             found = json.loads(marker.read_text("utf-8"))["format"]
-        except FileNotFoundError:
+        except OSError:
             raise StoreError(
-                f"{self.root} is not a run folder (no format.json)",
+                f"{str(self.root)[:300]} is not a run folder (no format.json)",
                 fix="give the folder that `tropescope run` printed",
             ) from None
         except (ValueError, KeyError, TypeError):
@@ -105,10 +106,20 @@ class RunFolder:
             for path in self.root.glob(pattern):
                 path.unlink(missing_ok=True)
 
+    @property
+    def seal(self) -> Path:
+        return self.root / "seal.json"
+
+    def unseal(self) -> None:
+        """Take the seal off before anything under it is changed."""
+        self.seal.unlink(missing_ok=True)
+
     def manifest_facts(self) -> dict[str, Any]:
-        if not self.manifest.exists():
+        """What is known of the machine; a damaged manifest is started anew, it decides nothing."""
+        try:
+            facts = json.loads(self.manifest.read_text("utf-8"))
+        except (FileNotFoundError, ValueError):
             return {}
-        facts = json.loads(self.manifest.read_text("utf-8"))
         return facts if isinstance(facts, dict) else {}
 
     def update_manifest(self, **facts: Any) -> None:

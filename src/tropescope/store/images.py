@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from tropescope.errors import Corruption
+from tropescope.errors import Corruption, ImageError
 from tropescope.safety.images import decode_image
 from tropescope.store.atomic import write_atomically
 
@@ -44,6 +44,14 @@ def encode_png(pixels: NDArray[np.uint8]) -> bytes:
     return buffer.getvalue()
 
 
+def _shows(content: bytes, name: str) -> bool:
+    """Whether a stored file still holds the picture it is named after."""
+    try:
+        return bool(content) and pixels_hash(decode_image(content, name=name).pixels) == name
+    except ImageError:
+        return False
+
+
 class ImageStore:
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -55,9 +63,8 @@ class ImageStore:
         name = pixels_hash(pixels)
         path = Path("images", name[:2], name + suffix)
         target = self.root / path
-        if target.exists():
-            content = target.read_bytes()
-        else:
+        content = target.read_bytes() if target.exists() else b""
+        if not _shows(content, name):
             content = encode_png(pixels) if encoded is None else encoded
             write_atomically(target, content)
         return StoredImage(

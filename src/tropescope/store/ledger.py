@@ -73,12 +73,15 @@ class LedgerIndex(Mapping[str, Record]):
         self._places: dict[str, int] = {}
         self.outcomes: dict[str, str] = {}
         self.attempts: dict[str, int] = {}
+        self.paths: dict[str, str] = {}
         for record, start, _ in _scan(path):
             if record.get("stage") == stage:
                 key = record["key"]
                 self._places[key] = start
                 self.outcomes[key] = sys.intern(record["outcome"])
                 self.attempts[key] = record["attempt"]
+                if record.get("path"):
+                    self.paths[key] = record["path"]
         self._file: IO[bytes] | None = None
 
     def __getitem__(self, key: str) -> Record:

@@ -16,7 +16,7 @@ from tropescope.store.atomic import store_errors
 def folder_lock(folder: Path) -> Iterator[None]:
     """Hold the folder's lock, or say at once who holds it. The lock ends with the process."""
     path = folder / "lock"
-    with store_errors(path):
+    with store_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
@@ -30,7 +30,9 @@ def folder_lock(folder: Path) -> Iterator[None]:
             ) from None
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"pid {os.getpid()}\n".encode(), 0)
-        yield
-        os.ftruncate(handle, 0)
+        try:
+            yield
+        finally:
+            os.ftruncate(handle, 0)
     finally:
         os.close(handle)

@@ -19,6 +19,7 @@ def check(study: Study) -> list[tuple[Place, str]]:
         *_references_cover(study),
         *_estimand_possible(study),
         *_traces_possible(study),
+        *_labels_possible(study),
     ]
 
 
@@ -29,6 +30,8 @@ def _unknown(kind: str, name: str, known: Collection[str]) -> str:
 
 def _attributes_exist(study: Study) -> Iterator[tuple[Place, str]]:
     for name, concept in study.concepts.items():
+        if len(set(concept.attributes or ())) < len(concept.attributes or ()):
+            yield ("concepts", name, "attributes"), "an attribute stands twice in the list"
         for i, attribute in enumerate(concept.attributes or ()):
             if attribute not in study.attributes:
                 place = ("concepts", name, "attributes", i)
@@ -90,6 +93,18 @@ def _estimand_possible(study: Study) -> Iterator[tuple[Place, str]]:
             "one template cannot stand for a sample of ways to ask; use `estimand: fixed` or add "
             "templates",
         )
+
+
+def _labels_possible(study: Study) -> Iterator[tuple[Place, str]]:
+    """Models that paint from noise bring no labels; whole folders of them would be missing."""
+    if study.judge.kind != "labels":
+        return
+    for name, entry in study.models.items():
+        if entry.adapter in ("diffusers", "openai"):
+            yield (
+                ("judge",),
+                f"images of '{name}' come without labels; use `judge: {{kind: clip, id: …}}`",
+            )
 
 
 def _traces_possible(study: Study) -> Iterator[tuple[Place, str]]:

@@ -6,6 +6,8 @@ model or makes an image; see `loading` for reading files and `checking` for rule
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -13,6 +15,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    PrivateAttr,
     SerializeAsAny,
     field_validator,
     model_validator,
@@ -107,7 +110,9 @@ class Prompts(StudyPart):
     @field_validator("templates")
     @classmethod
     def _templates_differ(cls, templates: tuple[str, ...]) -> tuple[str, ...]:
-        if len(set(templates)) != len(templates):
+        # Two templates that ask the same would count the same images twice.
+        folded = [re.sub(r"\b[Aa]n? \{", "a {", " ".join(t.split())) for t in templates]
+        if len(set(folded)) != len(folded):
             raise ValueError("a template stands twice in the list")
         return templates
 
@@ -181,6 +186,16 @@ class Study(StudyPart):
     level: Annotated[float, Field(gt=0.5, lt=1.0)] = 0.95
     families: Literal["study", "model", "concept"] = "model"
     trace: Trace | None = None
+
+    _folder: Path | None = PrivateAttr(default=None)
+    """Where the study's relative paths start, for a study that was read from a file."""
+
+    @field_validator("measures", "estimators")
+    @classmethod
+    def _each_once(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(names)) != len(names):
+            raise ValueError("a name stands twice in the list")
+        return names
 
     def pairs(self) -> list[tuple[str, str]]:
         """Every (concept, attribute) that is measured."""

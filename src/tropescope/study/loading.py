@@ -17,7 +17,6 @@ from tropescope.study.checking import check
 from tropescope.study.definition import Study
 
 LARGEST_FILE = 4_000_000
-_PLAIN_TAGS = ("null", "bool", "int", "float", "str", "map", "seq")
 _TRAPS = re.compile(r"(?:yes|no|on|off)\Z", re.IGNORECASE)
 
 Place = tuple[str | int, ...]
@@ -64,11 +63,6 @@ class _Source:
     def build(self, node: yaml.Node, place: Place = ()) -> Any:
         line = node.start_mark.line + 1
         self.lines.setdefault(place, line)
-        if node.tag.rpartition(":")[2] not in _PLAIN_TAGS:
-            raise StudyError(
-                f"{self.name}, line {line}: the YAML tag {node.tag!r} is not allowed",
-                fix="a study is plain data; remove the tag",
-            )
         if isinstance(node, yaml.MappingNode):
             mapping: dict[Any, Any] = {}
             for key_node, value_node in node.value:
@@ -97,7 +91,12 @@ class _Source:
                 "many YAML readers",
                 fix=f'write "{node.value}" in quotes if you mean the word, or true / false',
             )
-        return _construct_scalar(node)
+        try:
+            return _construct_scalar(node)
+        except ValueError:
+            raise StudyError(
+                f"{self.name}, line {line}: {node.value[:40]!r}… is not a usable number"
+            ) from None
 
 
 def _construct_scalar(node: yaml.ScalarNode) -> Any:
@@ -119,6 +118,11 @@ def parse(text: str, *, name: str = "study") -> tuple[dict[str, Any], _Source]:
     source = _Source(name)
     try:
         for token in yaml.scan(text, Loader=_PlainYaml):
+            if isinstance(token, yaml.TagToken):
+                raise StudyError(
+                    f"{name}, line {token.start_mark.line + 1}: YAML tags are not allowed",
+                    fix="a study is plain data; remove the tag",
+                )
             if isinstance(token, yaml.AliasToken | yaml.AnchorToken):
                 raise StudyError(
                     f"{name}, line {token.start_mark.line + 1}: YAML anchors and aliases are not "
@@ -157,7 +161,9 @@ def load_study(path: str | Path) -> Study:
         raise StudyError(
             f"{path}: byte {error.start} is not UTF-8", fix="save the file as UTF-8"
         ) from None
-    return load_study_text(text, name=path.name)
+    study = load_study_text(text, name=path.name)
+    study._folder = path.resolve().parent
+    return study
 
 
 def load_study_text(text: str, *, name: str = "study") -> Study:
@@ -203,7 +209,9 @@ def _explain(
 ) -> list[str]:
     lines = []
     for problem in error.errors(include_url=False):
-        place: Place = (*prefix, *(p for p in problem["loc"] if p not in ("clip", "labels")))
+        place: Place = (*prefix, *problem["loc"])
+        if place[:1] == ("judge",):  # pydantic names the kind of judge; the file has no such level
+            place = ("judge", *place[2:])
         shown = " › ".join(str(part) for part in place)
         message = problem["msg"].removeprefix("Value error, ")
         if problem["type"] == "extra_forbidden":
@@ -259,3 +267,20 @@ def _inner(annotation: Any, part: str | int) -> Any:
         elif get_args(option):
             return get_args(option)[-1] if get_origin(option) is dict else get_args(option)[0]
     return None
+
+
+class _PlainDumper(yaml.SafeDumper):
+    """Writes YAML that `parse` reads back as it was: it quotes what `_PlainYaml` would change."""
+
+    yaml_implicit_resolvers = {
+        first: list(rules) for first, rules in _PlainYaml.yaml_implicit_resolvers.items()
+    }
+
+
+_PlainDumper.add_implicit_resolver("tag:yaml.org,2002:bool", _TRAPS, list("yYnNoO"))
+
+
+def study_text(study: Study) -> str:
+    """A study as YAML text."""
+    data = study.model_dump(mode="json")
+    return yaml.dump(data, Dumper=_PlainDumper, sort_keys=False, allow_unicode=True, width=100)
