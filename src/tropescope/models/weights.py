@@ -5,7 +5,6 @@ Only safetensors are loaded and no code from a repository is run. Nothing is dow
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import re
@@ -41,18 +40,13 @@ class Weights:
 
 def embedded_folder(name: str) -> Path:
     """The folder of a model that comes with an installed package, named `embedded:<name>`."""
-    known: list[str] = []
+    refusal = ModelError(f"no installed package has an embedded model '{name}'")
     for point in entry_points(group=EMBEDDED_GROUP):
-        folders: dict[str, Path] = point.load()()
-        if name in folders:
-            return folders[name]
-        known += folders
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean 'embedded:{near[0]}'? " if near else ""
-    raise ModelError(
-        f"no installed package has an embedded model '{name}'",
-        fix=f"{hint}known: {', '.join(sorted(known)) or 'none'}",
-    )
+        try:
+            return Path(point.load()(name))
+        except ModelError as error:
+            refusal = error
+    raise refusal
 
 
 def locate(model_id: str, revision: str | None, context: OpenContext) -> Weights:
