@@ -308,7 +308,7 @@ def test_a_large_traced_study_keeps_to_its_share(tmp_path: Path) -> None:
 
 
 def test_scale_and_axis() -> None:
-    assert scale_of([]) == Scale(-0.002, 0.002, 3)
+    assert scale_of([]) == Scale(-0.001, 0.001, 3)
     assert [across(i, 3) for i in range(3)] == [9, 50, 91]
     assert across(0, 1) == 50
     assert ticks_of(1) == (0,)

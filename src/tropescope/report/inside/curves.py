@@ -50,7 +50,7 @@ def scale_of(traces: Iterable[AttributeTrace]) -> Scale:
     ends = [v for c in curves if has_band(c) for v in (*c.low, *c.high) if v is not None]
     kept = [min(max(v, -_MOST_STRETCH * reach), _MOST_STRETCH * reach) for v in (*means, *ends)]
     low, high = min(0.0, *kept, 0.0), max(0.0, *kept, 0.0)
-    unit = _round_up((high - low or reach) / 7)
+    unit = _round_up((high - low or reach) / 12)
     low, high = -_steps(-low, unit) * unit, _steps(high, unit) * unit
     if low == high:
         low, high = -unit, unit
