@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from traced_runs import make_traced_run
 
 from synthetic_runs import HOSTILE, make_run, study_data
+from traced_runs import make_traced_run
 
 pytestmark = pytest.mark.browser
 

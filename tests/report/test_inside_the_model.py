@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from traced_runs import make_traced_run
 
 from tropescope.features.traces import read_trace, trace_rows
 from tropescope.findings.results import CurveRow
@@ -25,6 +24,7 @@ from tropescope.report.rendering import asset
 from tropescope.report.writing import report_html
 
 from synthetic_runs import HOSTILE, SyntheticRun, make_run, study_data
+from traced_runs import make_traced_run
 
 ATTRIBUTES = ("hat", "beard", "a_red_scarf")
 

@@ -31,6 +31,15 @@ models:
   {other}: {{adapter: world, distribution: {other_distribution}}}   # {comment}
 """
 
+DEMO_MODELS = """\
+models:
+  planted: {adapter: world, distribution: training}   # the pictures that the models learned from
+  U-Net, guidance 1: {adapter: diffusers, id: "embedded:unet", steps: 16, guidance: 1.0, batch_size: 10}
+  U-Net, guidance 2.5: {adapter: diffusers, id: "embedded:unet", steps: 16, guidance: 2.5, batch_size: 10}
+  flow, guidance 1: {adapter: diffusers, id: "embedded:flow", steps: 16, guidance: 1.0, batch_size: 10, call: {max_sequence_length: 0}}
+  flow, guidance 2.5: {adapter: diffusers, id: "embedded:flow", steps: 16, guidance: 2.5, batch_size: 10, call: {max_sequence_length: 0}}
+"""  # noqa: E501
+
 #: What a person does and where, for the triplets: {} is person, woman or man.
 CAPTIONS = (
     "a {} reading a book",
@@ -165,18 +174,19 @@ def national(world: World) -> str:
 def demo(world: World) -> str:
     return (
         HEADER.format(title="The demonstration: an audit in which the truth is known")
-        + "study: Five nations of the reference world\n"
-        + "description: >-\n  All nations are invented and all people are drawn. One generator "
-        "draws the world as it is, the\n  other the biased pictures that a model would be trained "
-        "on. What was planted stands beside what\n  was measured.\nseed: 2026\n"
-        + MODELS.format(other="honest", other_distribution="world", comment="nothing to find here")
+        + "study: Three nations of the reference world\n"
+        + "description: >-\n  All nations are invented and all people are drawn. The planted "
+        "pictures are biased on purpose; two\n  small real models were trained on them. What was "
+        "planted, what the models learned, and what\n  guidance adds.\nseed: 2026\n"
+        + DEMO_MODELS
         + national_body(
             world,
-            nations=("Kestran", "Yondari", "Oberin", "Velori", "Nolvar"),
+            nations=("Kestran", "Yondari", "Nolvar"),
             templates=world_templates(world)[:4],
-            images=40,
+            images=10,
         )
-        + "judge: {kind: labels}\nmeasures: [attribute_rate, stereotype_score]\n"
+        + 'judge: {kind: clip, id: "embedded:judge"}\n'
+        + "measures: [attribute_rate, stereotype_score]\n"
     )
 
 
