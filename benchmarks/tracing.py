@@ -325,7 +325,7 @@ def peak(name: str, real: bool, steps: int, traced: bool) -> float:
 
 def memory(name: str, real: bool) -> dict[str, Any]:
     found = {}
-    for steps in (3, 24):
+    for steps in (3, 15):
         peaks = {}
         for traced in (False, True):
             command = [sys.executable, __file__, "peak", "--model", name, "--steps", str(steps)]
@@ -353,11 +353,11 @@ def main() -> None:
     parser.add_argument("--traced", action="store_true")
     options = parser.parse_args()
     real = (options.size or ("real" if DEVICE == "cuda" else "moderate")) == "real"
+    if DEVICE == "cpu":
+        torch.set_num_threads(1)
     if options.parts == ["peak"]:
         print(peak(options.model[0], real, options.steps, options.traced))
         return
-    if DEVICE == "cpu":
-        torch.set_num_threads(1)
     found: dict[str, Any] = {
         "device": torch.cuda.get_device_name() if DEVICE == "cuda" else "cpu",
         "threads": torch.get_num_threads(),
@@ -365,7 +365,6 @@ def main() -> None:
         "images": options.images,
     }
     for name in options.model or list(BUILD):
-        print(f"{name} …", file=sys.stderr)
         pipeline = build(name, real)
         denoiser = getattr(pipeline, "unet", None) or pipeline.transformer
         here: dict[str, Any] = {"parameters_m": round(denoiser.num_parameters() / 1e6, 1)}
@@ -380,6 +379,7 @@ def main() -> None:
         if "memory" in options.parts:
             here["memory"] = memory(name, real)
         found[name] = here
+        print(json.dumps({name: here}), file=sys.stderr, flush=True)
     print(json.dumps(found, indent=1))
 
 
