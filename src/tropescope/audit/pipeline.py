@@ -32,7 +32,7 @@ from tropescope.generation.worker import committed, generate_images, pending, re
 from tropescope.models.entry import OpenContext, open_model
 from tropescope.models.fingerprints import FileFingerprints
 from tropescope.models.protocol import TextToImage
-from tropescope.prompts.rendering import prompts_of
+from tropescope.prompts.rendering import Prompt, prompts_of
 from tropescope.report import write_report
 from tropescope.store.atomic import write_if_changed
 from tropescope.store.canonical import digest
@@ -148,13 +148,25 @@ def _check_before_images(
         or any(image.key in todo for image in plan.of_model(name))
     }
     if asked:
-        for warning in require_prompts(asked, prompts_of(study)):
+        for warning in require_prompts(asked, prompts_of(study) + _traced_texts(study)):
             progress.note(f"warning: {warning}")
     if not plan.images:
         raise MeasureError(
             "the study asks for no image",
             fix="check that the folder's metadata holds images for the study's prompts",
         )
+
+
+def _traced_texts(study: Study) -> list[Prompt]:
+    """The texts d+ and d− that tracing puts to the models, checked like prompts."""
+    if study.trace is None:
+        return []
+    followed = study.attributes if study.trace.attributes is None else study.trace.attributes
+    return [
+        Prompt(text=text, concept=name, template=text, pair_group=text)
+        for name in followed
+        for text in (study.attributes[name].present, study.attributes[name].absent)
+    ]
 
 
 def _generate(

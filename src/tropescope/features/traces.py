@@ -46,6 +46,7 @@ SPI_SCHEMA = pa.schema(
         ("sigma", pa.float32()),
         ("spi_conditional", pa.float32()),
         ("spi_guided", pa.float32()),
+        ("direction_norm", pa.float32()),
     ]
 )
 
@@ -140,6 +141,7 @@ def _spi_batches(rows: list[TraceRow], folder: RunFolder) -> Iterator[pa.RecordB
                 pa.array(np.tile(np.asarray(trace.sigma, np.float32), attributes)),
                 pa.array(np.asarray(trace.spi_conditional, np.float32).reshape(-1)),
                 pa.array(np.asarray(trace.spi_guided, np.float32).reshape(-1)),
+                pa.array(np.asarray(trace.direction_norm, np.float32).reshape(-1)),
             ],
             schema=SPI_SCHEMA,
         )

@@ -9,14 +9,13 @@ file, named by what decides it, and committed like an image: file first, then it
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from tropescope.engine.memory import BatchLimit, fitting_calls
 from tropescope.engine.progress import Progress
-from tropescope.errors import ModelError
+from tropescope.errors import ModelError, PromptError
 from tropescope.generation.plan import Plan, PlannedImage, batches
 from tropescope.models.protocol import BatchTooLarge, Outcome, Request, TextToImage
 from tropescope.store.atomic import write_atomically
@@ -171,7 +170,7 @@ def trace_request(plan: TracePlan, prompt: str, steps: int) -> TraceRequest:
     shown = sorted({round(i * (steps - 1) / max(count - 1, 1)) for i in range(count)})
     words = settings.words
     if words != "all":
-        words = tuple(word for word in words if stands_in(word, prompt))
+        words = tuple(word for word in words if _stands_in(word, prompt))
     return TraceRequest(
         attributes=tuple(
             AttributeTexts(name, a.present, a.absent) for name, a in plan.attributes.items()
@@ -183,5 +182,10 @@ def trace_request(plan: TracePlan, prompt: str, steps: int) -> TraceRequest:
     )
 
 
-def stands_in(word: str, prompt: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", prompt, re.IGNORECASE) is not None
+def _stands_in(word: str, prompt: str) -> bool:
+    from tropescope.models.tracing.words import find_words
+
+    try:
+        return bool(find_words(prompt, (word,)))
+    except PromptError:
+        return False
