@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from PIL import Image
 from playwright.sync_api import sync_playwright
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
@@ -31,6 +32,10 @@ def main(report: Path) -> None:
         )
         first.screenshot(path=PICTURES / "report_phrase.png", **shot)
         browser.close()
+    # The chart and the first pictures are enough for a reader of the README.
+    phrase = PICTURES / "report_phrase.png"
+    with Image.open(phrase) as whole:
+        whole.crop((0, 0, whole.width, min(1600, whole.height))).save(phrase)
 
 
 if __name__ == "__main__":
