@@ -132,6 +132,9 @@ def _spi_batches(rows: list[TraceRow], folder: RunFolder) -> Iterator[pa.RecordB
         if trace.spi_conditional is None or trace.spi_guided is None:
             continue
         attributes, steps = trace.spi_conditional.shape
+        norms = trace.direction_norm
+        if norms is None:
+            norms = np.full((attributes, steps), np.nan)
         yield pa.RecordBatch.from_arrays(
             [
                 pa.array([row.key] * attributes * steps),
@@ -141,7 +144,7 @@ def _spi_batches(rows: list[TraceRow], folder: RunFolder) -> Iterator[pa.RecordB
                 pa.array(np.tile(np.asarray(trace.sigma, np.float32), attributes)),
                 pa.array(np.asarray(trace.spi_conditional, np.float32).reshape(-1)),
                 pa.array(np.asarray(trace.spi_guided, np.float32).reshape(-1)),
-                pa.array(np.asarray(trace.direction_norm, np.float32).reshape(-1)),
+                pa.array(np.asarray(norms, np.float32).reshape(-1)),
             ],
             schema=SPI_SCHEMA,
         )

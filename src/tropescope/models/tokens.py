@@ -61,10 +61,9 @@ def check_tokens(
 
 
 def token_limit(tokenizer: Any, long_text_limit: int) -> int:
+    """CLIP's and SigLIP's tokenizers name their own short limit; for others the model decides."""
     limit = int(min(tokenizer.model_max_length, 10**9))
-    if "CLIP" in type(tokenizer).__name__ and limit < 10**9:
-        return limit
-    return min(limit, long_text_limit)
+    return limit if limit <= 128 else min(limit, long_text_limit)
 
 
 def unknown_words(tokenizer: Any, text: str) -> list[str]:

@@ -27,7 +27,7 @@ from tropescope.world.truth import Truth
 from tropescope.world.understanding import Understanding
 
 #: Part of the identity: raised whenever the same request would give another picture.
-DRAWING_VERSION = 1
+DRAWING_VERSION = 2
 
 #: The one picture that a collapsed model repeats.
 _REPEATED_SEED = 0

@@ -32,7 +32,8 @@ def render(scenes: Scenes, *, without: str | None = None) -> NDArray[np.uint8]:
         for layer, chosen in zip(layers, picks, strict=True):
             _paint(canvas, layer, chosen[part])
         canvas += np.float32(0.5)
-        pictures[part] = canvas.astype(np.uint8)
+        # Rounding in the layers can give 255.5 and more, which would wrap around to black.
+        pictures[part] = np.minimum(canvas, np.float32(255)).astype(np.uint8)
     return pictures
 
 

@@ -60,7 +60,7 @@ class TorchRenderer:
             top, left, bottom, right = layer.box
             region = canvas[:, :, top:bottom, left:right]
             region.mul_(layer.keep[chosen]).add_(layer.colour[chosen])
-        return canvas.add_(0.5).to(torch.uint8)
+        return canvas.add_(0.5).clamp_(max=255).to(torch.uint8)
 
     def owners(self, codes: Tensor) -> Tensor:
         """[drawing, 64, 64]: index of the layer a pixel belongs to, −1 for the background."""
