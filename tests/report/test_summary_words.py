@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tropescope.findings.answers import Answer, main_answers
-from tropescope.findings.summary import findings_of, summary_of
+from tropescope.findings.results import ReferenceRow
+from tropescope.findings.summary import findings_of, reference_words, summary_of
 from tropescope.findings.wording import (
     percent,
     percent_range,
@@ -125,3 +126,11 @@ def test_a_finding_that_missing_images_could_undo(run: SyntheticRun) -> None:
 )
 def test_numbers_in_words(text: str, wanted: str) -> None:
     assert text == wanted
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(0.29, "29"), (0.57, "57"), (0.195, "19.5"), (0.3, "30")]
+)
+def test_references_have_no_needless_decimals(value: float, shown: str) -> None:
+    row = ReferenceRow(value=value, source="x", kind="census")
+    assert reference_words(row).startswith(f"{shown}\u202f%")

@@ -126,7 +126,8 @@ def summary_of(results: Results, *, phrases: Mapping[str, str] | None = None) ->
 
 def reference_words(reference: ReferenceRow) -> str:
     """What a rate is compared with, and how anybody knows."""
-    value = percent(reference.value, 0 if reference.value * 100 % 1 < 0.05 else 1)
+    share = 100 * reference.value
+    value = percent(reference.value, 0 if abs(share - round(share)) < 0.05 else 1)
     if reference.kind == "assumed":
         return f"{value}, an assumed reference"
     year = f", {reference.year}" if reference.year is not None else ""

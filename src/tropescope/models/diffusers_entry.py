@@ -19,9 +19,9 @@ _OWN = {
     "negative_prompt": "negative_prompt",
     "height": "height",
     "width": "width",
-    "output_type": "nothing, it is always pixels",
-    "return_dict": "nothing",
-    "callback_on_step_end": "nothing",
+    "output_type": "Tropescope, which always asks for pixels",
+    "return_dict": "Tropescope",
+    "callback_on_step_end": "Tropescope; see `trace:` to look inside",
 }
 
 
