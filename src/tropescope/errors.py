@@ -7,6 +7,7 @@ TropescopeError            base of all; printed without a traceback, with its ex
 │   ├── MissingDependency  an optional part is not installed; names the install command
 │   ├── OfflineError       something would have been downloaded in an offline run
 │   └── SpendLimit         an API run reached its spending cap
+├── AnnotationError        a file of ratings, marks or stereotypes is wrong: file, row, fix
 ├── ImageError             an image file is not acceptable (bomb, truncated, wrong format)
 ├── MeasureError           a measure is not defined for this input
 └── StoreError             the run folder cannot be used
@@ -57,6 +58,10 @@ class OfflineError(ModelError):
 
 class SpendLimit(ModelError):
     pass
+
+
+class AnnotationError(TropescopeError):
+    exit_code = 3
 
 
 class ImageError(TropescopeError):

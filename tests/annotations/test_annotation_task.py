@@ -25,7 +25,6 @@ from tropescope.annotations.exchange import (
 )
 from tropescope.annotations.marks import read_marks
 from tropescope.annotations.names import Names
-from tropescope.annotations.tables import AnnotationError
 from tropescope.annotations.task import (
     Quota,
     Rater,
@@ -34,6 +33,7 @@ from tropescope.annotations.task import (
     plan_task,
     random_attributes,
 )
+from tropescope.errors import AnnotationError
 
 OWN = {"Kestran": ("hat", "scarf", "=cmd", "beard"), "Velori": ("boat", "net", "oar", "hook")}
 OTHER = {"Kestran": ("fish", "tree", "bird", "dog"), "Velori": ("sun", "moon", "cat", "cow")}

@@ -13,7 +13,8 @@ from tropescope.annotations.likert import VisualRule, read_likert
 from tropescope.annotations.marks import read_marks
 from tropescope.annotations.names import Names
 from tropescope.annotations.stereotypes import read_stereotypes
-from tropescope.annotations.tables import AnnotationError, read_table
+from tropescope.annotations.tables import read_table
+from tropescope.errors import AnnotationError
 
 LIKERT = """attribute,rating_a,score_a,score_b,score_c
 hat,Strongly Agree,5,5,4

@@ -13,8 +13,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from tropescope.annotations.tables import AnnotationError
 from tropescope.cli.visage import visage
+from tropescope.errors import AnnotationError
 from tropescope.visage import Settings, analyse, read_inputs
 from tropescope.visage.maps import Mark, Step, step_of, world_map
 from tropescope.visage.outline import HEIGHT, WIDTH, outlines, point

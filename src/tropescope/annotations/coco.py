@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from tropescope.annotations.exchange import Answer, Answers
-from tropescope.annotations.tables import AnnotationError
 from tropescope.annotations.task import Task
+from tropescope.errors import AnnotationError
 
 Size = tuple[int, int]
 

@@ -16,8 +16,9 @@ import numpy as np
 from tropescope.annotations.cells import csv_bytes
 from tropescope.annotations.marks import NONE_OF_THE_ABOVE
 from tropescope.annotations.names import plain
-from tropescope.annotations.tables import AnnotationError, Table, read_table, shown
+from tropescope.annotations.tables import Table, read_table, shown
 from tropescope.annotations.task import Screen, Task
+from tropescope.errors import AnnotationError
 from tropescope.store.atomic import write_atomically
 
 SCREEN_COLUMNS = ("rater", "order", "view", "attributes")

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropescope.annotations.names import Names, plain
-from tropescope.annotations.tables import AnnotationError, Table, read_table, shown
+from tropescope.annotations.tables import Table, read_table, shown
+from tropescope.errors import AnnotationError
 
 LABELS = ("strongly disagree", "disagree", "unsure", "agree", "strongly agree")
 AGREE = 4

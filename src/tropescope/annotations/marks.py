@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropescope.annotations.names import Names, plain
-from tropescope.annotations.tables import AnnotationError, Table, read_table, shown
+from tropescope.annotations.tables import Table, read_table, shown
+from tropescope.errors import AnnotationError
 from tropescope.statistics.intervals import FloatArray
 
 NONE_OF_THE_ABOVE = "none of the above"

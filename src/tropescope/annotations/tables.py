@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tropescope.annotations.cells import unescaped
-from tropescope.errors import TropescopeError
+from tropescope.errors import AnnotationError
 
 LARGEST_FILE = 2_000_000_000
 _CELL = 1_000_000
@@ -22,12 +22,6 @@ _NOT_TEXT = {
     b"<": "a web page or XML file",
 }
 _SAVE_AS = "open it in a spreadsheet program and save the sheet as “CSV UTF-8 (comma separated)”"
-
-
-class AnnotationError(TropescopeError):
-    """A file of ratings, marks or stereotypes is wrong: which file, which row, what to do."""
-
-    exit_code = 3
 
 
 @dataclass(frozen=True)

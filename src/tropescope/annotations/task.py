@@ -20,7 +20,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tropescope.annotations.tables import AnnotationError
+from tropescope.errors import AnnotationError
 
 
 @dataclass(frozen=True, slots=True)

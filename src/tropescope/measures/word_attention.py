@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from tropescope.errors import MeasureError
-from tropescope.statistics.estimate import Estimate
+from tropescope.statistics.estimate import Estimate, not_defined
 from tropescope.statistics.intervals import clopper_pearson
 
 VERSION = 1
@@ -158,18 +158,9 @@ def _mean(
 
 
 def _not_defined(measure: str, n_missing: int, level: float) -> Estimate:
-    return Estimate(
-        measure=measure,
-        version=VERSION,
-        value=None,
-        low=None,
-        high=None,
-        level=level,
-        n=0,
-        n_missing=n_missing,
-        estimand="fixed",
-        method="not defined",
-        notes=("no usable image, so the score is not defined",),
+    why = "no usable image, so the score is not defined"
+    return not_defined(
+        measure, VERSION, why=why, level=level, n_missing=n_missing, estimand="fixed"
     )
 
 
